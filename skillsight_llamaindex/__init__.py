@@ -1,0 +1,1 @@
+"""SkillSight for LlamaIndex."""
