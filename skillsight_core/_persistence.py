@@ -24,7 +24,7 @@ from skillsight_core._library import Library, Segment
 from skillsight_core._statistics import Statistics
 
 _FORMAT, _VERSION = "skillsight-library", 1
-_MANIFEST = "library.json"
+MANIFEST = "library.json"
 _SEGMENT_ARRAYS = (
     "embeddings", "digests", "lengths", "bounds", "tokens", "repeats", "terms", "starts", "rows",
     "counts",
@@ -57,7 +57,7 @@ def save(
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise LibraryFileError(f"SkillSight.save: path must be a folder, got a file: {folder}")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MANIFEST).exists():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
         raise LibraryFileError(
             f"SkillSight.save: path must be new, empty or hold a library, got a folder with other "
             f"files: {folder}"
@@ -80,7 +80,7 @@ def save(
     }
     manifest["checksum"] = _checksum(manifest)
     _replace(folder / name, data)
-    _replace(folder / _MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+    _replace(folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
     if previous is not None and previous.name != name:
         previous.unlink(missing_ok=True)
 
@@ -131,19 +131,19 @@ def _serialised(library: Library, background: Background) -> bytes:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        manifest = json.loads((folder / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise LibraryFileError(
             f"SkillSight.load: path must be a folder written by save, got one without "
-            f"{_MANIFEST}: {folder}"
+            f"{MANIFEST}: {folder}"
         ) from None
     except (OSError, ValueError) as error:
         raise LibraryFileError(
-            f"SkillSight.load: {_MANIFEST} cannot be read ({error}): {folder}"
+            f"SkillSight.load: {MANIFEST} cannot be read ({error}): {folder}"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise LibraryFileError(
-            f"SkillSight.load: {_MANIFEST} was not written by SkillSight: {folder}"
+            f"SkillSight.load: {MANIFEST} was not written by SkillSight: {folder}"
         )
     if manifest.get("version") != _VERSION:
         raise LibraryFileError(
@@ -152,7 +152,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         )
     if manifest.pop("checksum", None) != _checksum(manifest):
         raise LibraryFileError(
-            f"SkillSight.load: {_MANIFEST} does not match its checksum, it was changed or damaged "
+            f"SkillSight.load: {MANIFEST} does not match its checksum, it was changed or damaged "
             f"after it was written: {folder}"
         )
     return manifest
