@@ -82,6 +82,8 @@ class Background:
 
     def energy(self, vectors: Floats) -> NDArray[np.float64]:
         """Share of each row of (n, m) that lies in the background: ``||B^T v||^2 / ||v||^2``."""
+        if self.basis.shape[1] == 0:
+            return np.zeros(len(vectors))
         wide = vectors.astype(np.float64)
         inside = np.square(wide @ self.basis.astype(np.float64)).sum(axis=1)
         share: NDArray[np.float64] = np.clip(inside / np.square(wide).sum(axis=1), 0.0, 1.0)

@@ -14,9 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
+from skillsight_core._diagnosis._command import command as diagnose
 from skillsight_core._errors import LibraryFileError
 from skillsight_core._opening import index_folder, open_library, save_cards
 from skillsight_core._result import RankedSkill
+from skillsight_core.evaluation._command import command as evaluate
 
 app = typer.Typer(
     help="Calibrated retrieval for libraries of skills and tools.",
@@ -88,6 +90,10 @@ def search(
             lines += _reasons(hit, opened.skillsight.generic_tokens_)
         console.print(f"{hit.rank}. [bold]{escape(card.name)}[/]  [dim]{escape(hit.id)}[/]")
         console.print(Padding(escape("\n".join(lines)), (0, 0, 0, 3)), highlight=False)
+
+
+app.command("diagnose")(diagnose)
+app.command("evaluate")(evaluate)
 
 
 def main() -> None:

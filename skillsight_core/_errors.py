@@ -22,7 +22,7 @@ class SkillSightWarning(UserWarning):
     """Something was left out or done another way, and the user should know."""
 
 
-def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+def require(module: str, *, extra: str = "", package: str = "", purpose: str) -> ModuleType:
     """Import an optional package at the moment it is needed.
 
     Parameters
@@ -31,6 +31,8 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         Name of the module to import.
     extra : str
         The extra of ``skillsight`` that brings it; empty for a plain requirement.
+    package : str
+        What to install where no extra brings it.
     purpose : str
         What it is needed for, in words that follow "needs … for".
 
@@ -44,7 +46,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise  # the package is there; something it needs is not, and its own message says what
-        target = f"'skillsight[{extra}]'" if extra else "skillsight"
+        target = package or (f"'skillsight[{extra}]'" if extra else "skillsight")
         raise MissingDependencyError(
             f"SkillSight needs the package {module.partition('.')[0]!r} for {purpose}: "
             f"pip install {target}",

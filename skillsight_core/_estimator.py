@@ -20,7 +20,7 @@ from skillsight_core._learning import Learner, State, known_rows
 from skillsight_core._library import Library
 from skillsight_core._ranking import Options, Ranking
 from skillsight_core._result import RankedSkill
-from skillsight_core._tokenizer import Tokenizer
+from skillsight_core._tokenizer import Tokenizer, name_key
 
 _BATCH = 64  # queries whose similarities are computed at once
 
@@ -192,8 +192,8 @@ class SkillSight(Learner):
         of = "SkillSight.rank_batch"
         library, background, _ = self._fitted(of)
         k = _validation.check_count(k, "k", at_least=0, of=of)
-        queries = _validation.check_texts(queries, of=of)
-        rows = list(np.asarray(query_embeddings))
+        queries = _validation.check_texts(queries, of=of, name="queries")
+        rows: list[ArrayLike] = list(query_embeddings)  # type: ignore[arg-type]
         if len(rows) != len(queries):
             raise ValueError(
                 f"{of}: query_embeddings must have one row for each query, got {len(rows)} rows "
@@ -219,8 +219,9 @@ class SkillSight(Learner):
         *,
         texts: Sequence[str | None] | None = None,
         embeddings: Sequence[ArrayLike | None] | None = None,
+        k: int | None = None,
     ) -> list[RankedSkill]:
-        """Rank the candidates that a host brings, all of them, best first.
+        """Rank the candidates that a host brings, best first.
 
         Skills of the library are scored with the vectors and words held here. Others are scored
         from the text and the embedding that come with them, and count in no statistic; without an
@@ -238,12 +239,14 @@ class SkillSight(Learner):
             Texts of the candidates; read only for those that the library does not hold.
         embeddings : sequence of n vectors of shape (m,) or None, optional
             Their vectors; read likewise.
+        k : int, optional
+            How many to return; all by default.
 
         Returns
         -------
         list of RankedSkill
-            n of them (fewer with ``min_evidence`` or ``unique_texts``), standardised over these
-            candidates.
+            n of them, or k (fewer with ``min_evidence`` or ``unique_texts``), standardised over
+            these candidates.
 
         Warns
         -----
@@ -253,6 +256,10 @@ class SkillSight(Learner):
         of = "SkillSight.score_candidates"
         library, background, _ = self._fitted(of)
         listed = _validation.distinct_ids(ids, of=of)
+        known_texts = _validation.check_per_id(texts, "texts", listed, of=of)
+        known_vectors = _validation.check_per_id(embeddings, "embeddings", listed, of=of)
+        if library.n_features == 0:  # an empty library, which has met no vector
+            library = Library.empty(np.size(query_embedding))
         guests = [i for i, id_ in enumerate(listed) if library.row(id_) is None]
         if guests:
             names = [listed[i] for i in guests]
@@ -262,10 +269,10 @@ class SkillSight(Learner):
                 SkillSightWarning,
                 stacklevel=2,
             )
-            guest_texts = [(texts[i] if texts is not None else None) or "" for i in guests]
+            guest_texts = _validation.check_texts([known_texts[i] or "" for i in guests], of=of)
             vectors = np.zeros((len(guests), library.n_features), np.float32)
             for row, i in enumerate(guests):
-                vector = embeddings[i] if embeddings is not None else None
+                vector = known_vectors[i]
                 if vector is not None:
                     vectors[row] = _validation.check_embeddings(
                         [vector], [listed[i]], library.n_features, of=of
@@ -274,7 +281,8 @@ class SkillSight(Learner):
             library = library.with_guests(names, vectors, digests, map(self._tokens, guest_texts))
         rows = np.sort(known_rows(library, listed, of=of))
         ranking = self._ranking(library, background, query, query_embedding, of=of)
-        return ranking.results(ranking.shortened(ranking.order(rows)), len(rows))
+        k = len(rows) if k is None else _validation.check_count(k, "k", at_least=0, of=of)
+        return ranking.results(ranking.shortened(ranking.order(rows)), k)
 
     def explain(self, query: str, query_embedding: ArrayLike, id: str) -> RankedSkill:
         """Return one skill as `rank` sees it, with the full decomposition of its score.
@@ -304,12 +312,10 @@ class SkillSight(Learner):
         """
         of = "SkillSight.lexical_candidates"
         library, background, _ = self._fitted(of)
-        options = self._options()
-        if not (options.lexical and options.fusion.lexical_candidates):
-            return []
-        tokens = self._tokens(_validation.check_query(query, of=of))
         nowhere = np.zeros(library.n_features, np.float32)  # words alone decide here
-        ranking = Ranking(library, background, options, nowhere, tokens)
+        ranking = self._ranking_by(library, background, query, nowhere, of=of)
+        if not (self.lexical and ranking.options.fusion.lexical_candidates):
+            return []
         return [library.id_at(row) for row in ranking.lexical_rows(library.alive).tolist()]
 
     # -- the background --------------------------------------------------------------------------
@@ -374,7 +380,7 @@ class SkillSight(Learner):
         tokenizer = parameters.pop("tokenizer")
         _persistence.save(
             path,
-            parameters={**parameters, "tokenizer": _tokenizer_name(tokenizer)},
+            parameters={**_plain(parameters), "tokenizer": _tokenizer_name(tokenizer)},
             encoder=state.encoder,
             library=state.library.compact(),
             background=state.background,
@@ -444,9 +450,15 @@ class SkillSight(Learner):
     def _ranking(
         self, library: Library, background: Background, query: str, embedding: ArrayLike, *, of: str
     ) -> Ranking:
-        tokens = self._tokens(_validation.check_query(query, of=of))
         vector = _validation.check_query_embedding(embedding, library.n_features, of=of)
-        return Ranking(library, background, self._options(), vector, tokens)
+        return self._ranking_by(library, background, query, vector, of=of)
+
+    def _ranking_by(
+        self, library: Library, background: Background, query: str, vector: Floats, *, of: str
+    ) -> Ranking:
+        tokens = self._tokens(_validation.check_query(query, of=of))
+        name = _validation.digest(name_key(query))
+        return Ranking(library, background, self._options(), vector, tokens, name)
 
     def _options(self) -> Options:
         return Options(
@@ -464,9 +476,15 @@ def _best(
     ranking: Ranking, similarities: Floats, allowed: NDArray[np.bool_], k: int
 ) -> list[RankedSkill]:
     ranked = ranking.order(ranking.candidates(similarities, allowed))
-    if k > len(ranked.rows):
-        ranked = ranking.beyond(ranked, similarities, allowed)
-    return ranking.results(ranking.shortened(ranked), k)
+    kept = ranking.shortened(ranked)
+    if k > len(kept.rows):
+        kept = ranking.shortened(ranking.beyond(ranked, allowed))
+    return ranking.results(kept, k)
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Numbers of numpy as numbers of Python, which JSON knows."""
+    return {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
 
 
 def _tokenizer_name(tokenizer: Tokenizer | None) -> str | None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillsight_core._library import Library, Postings, Rows
+from skillsight_core._library import Ints, Library, Rows
 
 # BM25's usual constants: how fast repetitions saturate, how much length counts.
 _K1, _B = 1.5, 0.75
+_COMMON, _MANY = 1 / 8, 1000  # what more skills contain, by share and number, is a common word
+
+Values = NDArray[np.float64]
+Repeats = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -22,19 +27,19 @@ class Evidence:
     ----------
     tokens : tuple of str
         Distinct words of the query that count, in its order.
+    numbers : ndarray of shape (t,), int32
+        Their numbers in the library's vocabulary.
     df : ndarray of shape (t,), int32
         Their document frequencies; 0 for words that no skill contains.
     weights : ndarray of shape (t,), float64
         ``w(t) = idf(t) * (1 - df(t) / N)**beta``.
-    postings : Postings
-        Every occurrence of them in the library.
     """
 
     library: Library
     tokens: tuple[str, ...]
-    df: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    postings: Postings
+    numbers: Ints
+    df: Ints
+    weights: Values
 
     @classmethod
     def of(
@@ -49,7 +54,7 @@ class Evidence:
         beta : float
             Exponent of the weight.
         specific : bool
-            Leave generic tokens out: ``T_q_sp = T(q) \\ T_g``. Words that the library never uses
+            Leave generic tokens out: ``T_q_sp = T(q) \ T_g``. Words that the library never uses
             stay, with df = 0.
         """
         distinct = list(dict.fromkeys(tokens))
@@ -58,42 +63,60 @@ class Evidence:
         if specific:
             kept = np.flatnonzero(~library.statistics.is_generic(df))
             distinct, numbers, df = [distinct[i] for i in kept], numbers[kept], df[kept]
-        weights = library.statistics.weight(df, beta)
-        return cls(library, tuple(distinct), df, weights, library.postings(numbers))
+        return cls(library, tuple(distinct), numbers, df, library.statistics.weight(df, beta))
 
-    def coverage(self) -> NDArray[np.float64]:
-        """Weighted share of the query's words in each row, (rows,) in [0, 1].
+    def repeats(self, rows: Rows) -> Repeats:
+        """How often each row contains each token, (t, len(rows))."""
+        return self.library.repeats(self.numbers, rows)
+
+    def coverage(self, repeats: Repeats) -> Values:
+        """Weighted share of the query's words in each row, in [0, 1].
 
         ``s_lex(q, d) = sum_t w(t) [t in d] / sum_t w(t)``; 0 where there is no word to cover.
         """
         total = self.weights.sum()
         if total == 0.0:
-            return np.zeros(self.library.n_rows)
-        covered: NDArray[np.float64] = self._sum(self.weights[self.postings.slots]) / total
-        return covered
+            return np.zeros(repeats.shape[1])
+        # Not a matrix product: this adds every row's words in one order, so equal rows are equal.
+        covered = (self.weights[:, None] * (repeats > 0)).sum(axis=0)
+        return cast(Values, np.minimum(covered / total, 1.0))  # rounding may lift it above
 
-    def bm25(self) -> NDArray[np.float64]:
-        """BM25 of the query's words in each row, (rows,), at least 0.
+    def bm25(self, repeats: Repeats, rows: Rows) -> Values:
+        """BM25 of the query's words in each row, at least 0.
 
         ``sum_t ln(1 + (N - df + 0.5) / (df + 0.5)) * tf (k1 + 1) / (tf + k1 (1 - b + b l))`` with
         ``l = |d| / mean |d|`` (Robertson and Zaragoza 2009, with Lucene's idf).
         """
-        statistics = self.library.statistics
-        n, df, tf = statistics.n_skills, self.df, self.postings.repeats.astype(np.float64)
-        idf = np.log1p((n - df + 0.5) / (df + 0.5))
-        length = self.library.lengths[self.postings.rows] / statistics.mean_length
-        gain = tf * (_K1 + 1.0) / (tf + _K1 * (1.0 - _B + _B * length))
-        return self._sum(idf[self.postings.slots] * gain)
+        gain = self._gain(repeats.astype(np.float64), rows)
+        return cast(Values, (self._idf()[:, None] * gain).sum(axis=0))
+
+    def leaders(self) -> Values:
+        """BM25 of every row of the library by the words that are not common.
+
+        Common words (in more than an eighth of the skills, and in more than 1,000) have most of
+        the postings and say the least; left out here, they count for whoever is a candidate.
+        """
+        most = max(_MANY, _COMMON * self.library.statistics.n_skills)
+        telling = np.flatnonzero(self.df <= most)
+        rows, slots, repeats = self.library.postings(self.numbers[telling])
+        gain = self._idf()[telling][slots] * self._gain(repeats.astype(np.float64), rows)
+        scores = np.bincount(rows, weights=gain, minlength=self.library.n_rows)
+        return scores.astype(np.float64, copy=False)
 
     def matched(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of the tokens each of the given rows contains, (len(rows), t)."""
+        """Which of the tokens each row contains, (len(rows), t); for a few rows."""
         found = np.zeros((len(rows), len(self.tokens)), np.bool_)
-        position = np.full(self.library.n_rows, -1, np.intp)
-        position[rows] = np.arange(len(rows))
-        at = position[self.postings.rows]
-        found[at[at >= 0], self.postings.slots[at >= 0]] = True
+        for place, row in enumerate(rows.tolist()):
+            tokens = self.library.tokens_of(row)
+            if len(tokens):
+                at = np.searchsorted(tokens, self.numbers)
+                found[place] = tokens[np.minimum(at, len(tokens) - 1)] == self.numbers
         return found
 
-    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        rows, n_rows = self.postings.rows, self.library.n_rows
-        return np.bincount(rows, weights=values, minlength=n_rows).astype(np.float64, copy=False)
+    def _idf(self) -> Values:
+        n_skills = self.library.statistics.n_skills
+        return np.log1p((n_skills - self.df + 0.5) / (self.df + 0.5))
+
+    def _gain(self, repeats: Values, rows: Rows | Ints) -> Values:
+        length = self.library.lengths[rows] / self.library.statistics.mean_length
+        return repeats * (_K1 + 1.0) / (repeats + _K1 * (1.0 - _B + _B * length))

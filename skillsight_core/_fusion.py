@@ -18,13 +18,17 @@ Values = NDArray[np.float64]
 class Channels(NamedTuple):
     """What is known of each candidate, arrays of shape (candidates,).
 
-    ``dense`` is q . d, ``semantic`` is q_perp . d, ``coverage`` is s_lex, ``bm25`` is BM25.
+    ``dense`` is q . d, ``semantic`` is q_perp . d, ``coverage`` is s_lex, ``bm25`` is BM25,
+    ``focus`` is 1 for texts of usual breadth and smaller for broader ones, ``named`` says whether
+    the query is the candidate's name.
     """
 
     dense: Values
     semantic: Values
     coverage: Values
     bm25: Values
+    focus: Values
+    named: NDArray[np.bool_]
 
 
 class Standardised(NamedTuple):
@@ -58,14 +62,14 @@ def rectified(channels: Channels) -> Standardised:
     return Standardised(z_scores(channels.semantic), z_scores(channels.coverage))
 
 
-_STRENGTH = 1.8  # of lexical against semantic evidence; flat between 1.4 and 2 (examples/ranking)
+_STRENGTH = 1.5  # of lexical against semantic evidence; flat between 1.2 and 2 (examples/ranking)
 
 
 def robust(channels: Channels) -> Standardised:
     """Put the channels together so that neither can mislead alone.
 
-    ``z((q.d + q_perp.d) / 2) + 1.8 sqrt(c) max(z(BM25), z(s_lex), 0)`` with
-    ``c = max s_lex`` over the candidates.
+    ``z((q.d + q_perp.d) / 2) + 1.5 sqrt(c) max(z(BM25), z(s), 0)`` with ``s = s_lex * focus`` and
+    ``c = max s`` over the candidates. A candidate whose name the query is comes first.
 
     Half of the background is left in, since removing it whole costs a little where a library is
     small and uniform. BM25 and coverage fail on different libraries (BM25 where short texts stand
@@ -73,12 +77,21 @@ def robust(channels: Channels) -> Standardised:
     best candidate covers little of the query, one accidental rare word would have an enormous
     z-score: c damps the channel by its absolute evidence.
     """
-    lexical = np.maximum(z_scores(channels.bm25), z_scores(channels.coverage))
-    covered = float(channels.coverage.max(initial=0.0))
-    return Standardised(
+    coverage = channels.coverage * channels.focus
+    lexical = np.maximum(z_scores(channels.bm25), z_scores(coverage))
+    covered = float(coverage.max(initial=0.0))
+    fused = Standardised(
         z_scores((channels.dense + channels.semantic) / 2.0),
         _STRENGTH * np.sqrt(covered) * lexical,
     )
+    return _lifted(fused, channels.named) if channels.named.any() else fused
+
+
+def _lifted(fused: Standardised, named: NDArray[np.bool_]) -> Standardised:
+    """Put what is called by its name above the rest, in the order it has."""
+    evidence = np.maximum(fused.lexical, 0.0)
+    gap = fused.score.max() - fused.score[named].min() + 1.0
+    return Standardised(fused.semantic, np.where(named, evidence + gap, fused.lexical))
 
 
 @dataclass(frozen=True)

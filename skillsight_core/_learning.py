@@ -19,7 +19,7 @@ from skillsight_core._library import Library, Rows
 from skillsight_core._tokenizer import Tokenizer, tokenize
 
 _BACKGROUNDS = ("low-idf", "high-idf", "all", "random", "none")
-_FEWEST_SKILLS = 6  # below, what the skills share cannot be told from what they are
+FEWEST_SKILLS = 6  # below, what the skills share cannot be told from what they are
 
 
 class State(NamedTuple):
@@ -38,7 +38,10 @@ class Learner:
     fusion: str
     background: str
     background_rank: int | str
+    semantic: bool
+    lexical: bool
     min_evidence: float
+    unique_texts: bool
     tokenizer: Tokenizer | None
     random_state: int
 
@@ -222,6 +225,11 @@ class Learner:
         if self.background_rank != "effective":
             _validation.check_count(self.background_rank, "background_rank", at_least=0, of=of)  # type: ignore[arg-type]
         _validation.check_number(self.min_evidence, "min_evidence", low=0.0, high=1.0, of=of)
+        for name in ("semantic", "lexical", "unique_texts"):
+            _validation.check_choice(getattr(self, name), name, among=(True, False), of=of)
+        _validation.check_count(self.random_state, "random_state", at_least=0, of=of)
+        if self.tokenizer is not None and not callable(self.tokenizer):
+            raise TypeError(f"{of}: tokenizer must be callable or None, got {self.tokenizer!r}")
 
     def _extended(
         self,
@@ -252,10 +260,10 @@ class Learner:
     def _learn_background(self, library: Library, *, of: str) -> Background:
         if self.background == "none" or self.background_rank == 0:
             return Background.none(library.n_features)
-        if library.statistics.n_skills < _FEWEST_SKILLS:
+        if library.statistics.n_skills < FEWEST_SKILLS:
             warnings.warn(
                 f"{of}: {library.statistics.n_skills} skills are too few to have a background, "
-                f"none is removed; at least {_FEWEST_SKILLS} are needed",
+                f"none is removed; at least {FEWEST_SKILLS} are needed",
                 SkillSightWarning,
                 stacklevel=3,
             )

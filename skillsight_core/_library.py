@@ -7,6 +7,7 @@ Every change gives a new `Library` and leaves the old one as it was: who reads o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ Rows = NDArray[np.intp]
 Ints = NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+_BROADEST, _MARGIN = 0.99, 2.0  # see Library.focus
 _MOST_REPEATS = np.iinfo(np.uint16).max  # a repetition past this changes no score
 
 
@@ -44,8 +46,9 @@ class Segment:
         One for each of the n rows.
     embeddings : ndarray of shape (n, m), float32
         Unit rows.
-    digests : ndarray of shape (n,), uint64
-        Digest of each text: equal where the texts are byte-identical.
+    digests : ndarray of shape (n, 2), uint64
+        Digest of each text, equal where the texts are byte-identical, and of the name that it
+        begins with; 0 for none.
     lengths : ndarray of shape (n,), int32
         Number of tokens of each text, repetitions included.
     bounds, tokens, repeats : ndarrays
@@ -186,10 +189,16 @@ class Library:
         every = (id_ for segment in self.segments for id_ in segment.ids)
         return tuple(id_ for id_, alive in zip(every, self.alive.tolist(), strict=True) if alive)
 
+    @cached_property
+    def _newest_first(self) -> list[tuple[dict[str, int], int]]:
+        """Where to look an id up: rows by id, and the first row, of each segment."""
+        pairs = zip(self.segments, self.offsets, strict=False)
+        return [(segment.row_of, start) for segment, start in pairs][::-1]
+
     def row(self, id_: str) -> int | None:
         """Row of a skill that is alive, or None."""
-        for segment, start in zip(reversed(self.segments), self.offsets[-2::-1], strict=True):
-            row = segment.row_of.get(id_)
+        for row_of, start in self._newest_first:
+            row = row_of.get(id_)
             if row is not None and self.alive[start + row]:
                 return start + row
         return None
@@ -197,6 +206,12 @@ class Library:
     def id_at(self, row: int) -> str:
         segment, start = self._segment_of(row)
         return segment.ids[row - start]
+
+    def tokens_of(self, row: int) -> Ints:
+        """Numbers of the distinct tokens of one row, ascending."""
+        segment, start = self._segment_of(row)
+        first, end = segment.bounds[row - start : row - start + 2].tolist()
+        return segment.tokens[first:end]
 
     def gather(self, rows: Rows, column: str) -> NDArray[np.generic]:
         """Entries of one per-row array of the segments, by its name."""
@@ -219,8 +234,29 @@ class Library:
     def lengths(self) -> Ints:
         return _joined([segment.lengths for segment in self.segments], np.int32)
 
+    def named(self, digest: int) -> NDArray[np.bool_]:
+        """Which rows have the name with this digest, (rows,)."""
+        if not self.segments or not digest:
+            return np.zeros(self.n_rows, np.bool_)
+        names = [segment.digests[:, 1] == np.uint64(digest) for segment in self.segments]
+        return np.concatenate(names)
+
+    @cached_property
+    def focus(self) -> NDArray[np.float64]:
+        """``min(1, U / u)`` of each row: u its distinct tokens, U twice their 99th percentile.
+
+        A text far broader than the library's broadest covers many queries by its breadth alone,
+        usually because it was stuffed with other skills' words. The margin is for libraries where
+        a few long texts stand among many short ones.
+        """
+        breadth = _joined([np.diff(segment.bounds) for segment in self.segments], np.int64)
+        if not self.alive.any():
+            return np.ones(len(breadth))
+        usual = _MARGIN * float(np.quantile(breadth[self.alive], _BROADEST, method="lower"))
+        return np.minimum(1.0, max(usual, 1.0) / np.maximum(breadth, 1))
+
     def _segment_of(self, row: int) -> tuple[Segment, int]:
-        number = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        number = bisect_right(self.offsets, row) - 1
         return self.segments[number], self.offsets[number]
 
     # -- what a query reads ----------------------------------------------------------------------
@@ -229,7 +265,11 @@ class Library:
         """Inner products of (b, m) queries with every row, (b, rows); removed rows get -inf."""
         out = np.empty((len(queries), self.n_rows), np.float32)
         for segment, start in zip(self.segments, self.offsets, strict=False):
-            np.matmul(queries, segment.embeddings.T, out=out[:, start : start + len(segment)])
+            mine = out[:, start : start + len(segment)]
+            if len(queries) == 1:  # the faster product for one
+                np.matmul(segment.embeddings, queries[0], out=mine[0])
+            else:
+                np.matmul(queries, segment.embeddings.T, out=mine)
         if not self.alive.all():
             out[:, ~self.alive] = -np.inf
         return out
@@ -245,6 +285,19 @@ class Library:
         if len(self.statistics.df) == 0:
             return np.zeros(len(numbers), np.int32)
         return np.where(numbers >= 0, self.statistics.df[numbers], 0).astype(np.int32)
+
+    def repeats(self, numbers: Ints, rows: Rows) -> NDArray[np.uint16]:
+        """How often each of the rows contains each numbered token, (tokens, rows)."""
+        found = np.zeros((len(numbers), len(rows)), np.uint16)
+        place = np.full(self.n_rows, -1, np.int32)
+        place[rows] = np.arange(len(rows))
+        for segment, start in zip(self.segments, self.offsets, strict=False):
+            mine = place[start : start + len(segment)]
+            for slot, where in segment.slices(numbers):
+                at = mine[segment.rows[where]]
+                here = at >= 0
+                found[slot, at[here]] = segment.counts[where][here]
+        return found
 
     def postings(self, numbers: Ints) -> Postings:
         """Every occurrence of the numbered tokens, removed rows included."""
@@ -326,10 +379,8 @@ class Library:
         df = self.statistics.df.copy()
         length = 0
         for row in rows.tolist():
-            segment, start = self._segment_of(row)
-            first, end = segment.bounds[row - start : row - start + 2]
-            df[segment.tokens[first:end]] -= 1
-            length += int(segment.lengths[row - start])
+            df[self.tokens_of(row)] -= 1
+            length += int(self.lengths[row])
         alive = self.alive.copy()
         alive[rows] = False
         statistics = Statistics(
@@ -345,7 +396,7 @@ class Library:
         if self.statistics.n_skills == 0:
             return Library.empty(self.n_features)
         renumber = (np.cumsum(df > 0) - 1).astype(np.int32)
-        words = [token for token, n in self.vocabulary.items() if n < len(df) and df[n]]
+        words = [token for token, n in self.vocabulary.copy().items() if n < len(df) and df[n]]
         return Library(
             self.n_features,
             {token: n for n, token in enumerate(words)},

@@ -11,7 +11,7 @@ from skillsight_core._cache import CachedEncoder
 from skillsight_core._encoders import Encoder, SentenceTransformerEncoder
 from skillsight_core._estimator import SkillSight
 from skillsight_core._persistence import MANIFEST
-from skillsight_core._skills import load_skills
+from skillsight_core._skills import SkillLibrary, load_skills
 
 _CARDS = "skills.json"  # beside the library: what people want to read of each skill
 
@@ -29,6 +29,7 @@ class Opened(NamedTuple):
     skillsight: SkillSight
     encoder: Encoder
     cards: dict[str, Card]
+    skills: SkillLibrary | None  # with their texts, which an index does not keep
 
 
 def open_library(path: Path, model: str | None) -> Opened:
@@ -39,7 +40,7 @@ def open_library(path: Path, model: str | None) -> Opened:
     encoder = SentenceTransformerEncoder(model or saved.encoder_name_)
     if model is not None:
         saved = SkillSight.load(path, encoder=encoder)  # refuses another encoder
-    return Opened(saved, CachedEncoder(encoder), _read_cards(path, saved.ids_))
+    return Opened(saved, CachedEncoder(encoder), _read_cards(path, saved.ids_), None)
 
 
 def index_folder(path: Path, model: str | None) -> Opened:
@@ -49,7 +50,7 @@ def index_folder(path: Path, model: str | None) -> Opened:
     vectors = encoder.encode(library.texts)
     fitted = SkillSight().fit(library.texts, vectors, library.ids, encoder=encoder)
     cards = {skill.id: Card(skill.name, skill.description) for skill in library}
-    return Opened(fitted, encoder, cards)
+    return Opened(fitted, encoder, cards, library)
 
 
 def save_cards(path: Path, cards: dict[str, Card]) -> None:

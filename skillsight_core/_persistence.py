@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from os import PathLike
 from pathlib import Path
@@ -25,6 +26,7 @@ from skillsight_core._statistics import Statistics
 
 _FORMAT, _VERSION = "skillsight-library", 1
 MANIFEST = "library.json"
+_ARRAYS = re.compile(r"arrays-[0-9a-f]{16}\.safetensors")
 _SEGMENT_ARRAYS = (
     "embeddings", "digests", "lengths", "bounds", "tokens", "repeats", "terms", "starts", "rows",
     "counts",
@@ -57,14 +59,14 @@ def save(
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise LibraryFileError(f"SkillSight.save: path must be a folder, got a file: {folder}")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
+    if folder.is_dir() and not (folder / MANIFEST).exists() and _foreign(folder):
         raise LibraryFileError(
             f"SkillSight.save: path must be new, empty or hold a library, got a folder with other "
             f"files: {folder}"
         )
     previous = _named_arrays(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     data = _serialised(library, background)
+    folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(data).hexdigest()
     name = f"arrays-{digest[:16]}.safetensors"
     manifest = {
@@ -80,8 +82,13 @@ def save(
     }
     manifest["checksum"] = _checksum(manifest)
     _replace(folder / name, data)
-    _replace(folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
-    if previous is not None and previous.name != name:
+    try:
+        _replace(folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+    except BaseException:
+        if previous != folder / name:
+            (folder / name).unlink(missing_ok=True)
+        raise
+    if previous is not None and previous != folder / name:
         previous.unlink(missing_ok=True)
 
 
@@ -120,7 +127,7 @@ def _serialised(library: Library, background: Background) -> bytes:
         "basis": background.basis,
         "singular_values": background.singular_values,
         "df": library.statistics.df,
-        "vocabulary": _packed(list(library.vocabulary)),
+        "vocabulary": _packed(list(library.vocabulary)[: len(library.statistics.df)]),
         "ids": _packed(list(library.ids)),
     }
     for segment in library.segments:  # one, since the library is compact
@@ -155,6 +162,12 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"SkillSight.load: {MANIFEST} does not match its checksum, it was changed or damaged "
             f"after it was written: {folder}"
         )
+    file = manifest["arrays"]["file"]
+    if not _ARRAYS.fullmatch(file):  # it is read, and removed by the next save
+        raise LibraryFileError(
+            f"SkillSight.load: the arrays file must lie in the folder and be named as save names "
+            f"it, got {file!r}: {folder}"
+        )
     return manifest
 
 
@@ -186,6 +199,12 @@ def _read_arrays(folder: Path, described: dict[str, Any], *, mmap: bool) -> Arra
         start, end = entry["data_offsets"]
         arrays[name] = body[start:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
     return arrays
+
+
+def _foreign(folder: Path) -> bool:
+    """Whether the folder holds files that no interrupted save left there."""
+    ours = (MANIFEST, "arrays-")
+    return any(not path.name.removeprefix(".").startswith(ours) for path in folder.iterdir())
 
 
 def _named_arrays(folder: Path) -> Path | None:

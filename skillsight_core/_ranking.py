@@ -16,6 +16,8 @@ from skillsight_core._fusion import Channels, Fusion, Standardised
 from skillsight_core._library import Library, Rows
 from skillsight_core._result import RankedSkill
 
+_ROUNDING = 1e-5  # more than two ways to multiply unit vectors in float32 ever differ by
+
 
 @dataclass(frozen=True)
 class Options:
@@ -40,8 +42,8 @@ class Ranked(NamedTuple):
     def take(self, which: NDArray[np.intp]) -> Ranked:
         return Ranked(
             self.rows[which],
-            Channels(*(channel[which] for channel in self.channels)),
-            Standardised(*(channel[which] for channel in self.fused)),
+            Channels._make(channel[which] for channel in self.channels),
+            Standardised._make(channel[which] for channel in self.fused),
         )
 
 
@@ -55,6 +57,8 @@ class Ranking:
         Unit vector of the query.
     tokens : sequence of str
         The query's tokens.
+    name : int
+        Digest of the query as a name.
     """
 
     library: Library
@@ -62,6 +66,7 @@ class Ranking:
     options: Options
     vector: Floats
     tokens: Sequence[str]
+    name: int
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -69,32 +74,54 @@ class Ranking:
         return Evidence.of(self.library, self.tokens, beta=self.options.beta, specific=specific)
 
     @cached_property
-    def coverage(self) -> NDArray[np.float64]:
-        return self.evidence.coverage()
+    def named(self) -> NDArray[np.bool_]:
+        return self.library.named(self.name)
 
     @cached_property
-    def bm25(self) -> NDArray[np.float64]:
-        return self.evidence.bm25()
+    def projected(self) -> Floats:
+        return self.background.project(self.vector)
 
     def similarities(self) -> Floats:
         """Semantic scores of every row, for finding candidates."""
-        (scores,) = self.library.similarities(self.background.project(self.vector)[None])
+        (scores,) = self.library.similarities(self.projected[None])
         return cast(Floats, scores)
 
     def candidates(self, similarities: Floats, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by each channel that finds candidates, ascending."""
         options = self.options
-        size = options.pool_size
-        semantic = best(np.where(allowed, similarities, -np.inf), size)
+        semantic = self.semantic_rows(similarities, allowed)
         if not options.lexical or not (options.fusion.lexical_candidates or not options.semantic):
             return np.sort(semantic)
         lexical = self.lexical_rows(allowed)
-        return np.union1d(semantic, lexical) if options.semantic else np.sort(lexical)
+        chosen = np.zeros(self.library.n_rows, np.bool_)
+        chosen[lexical] = True
+        if options.semantic:
+            chosen[semantic] = True
+        return np.flatnonzero(chosen)
+
+    def semantic_rows(self, similarities: Floats, allowed: NDArray[np.bool_]) -> Rows:
+        """Rows of the K best by semantic score.
+
+        A matrix product rounds by position and batch: what is close to the K-th is compared
+        exactly, so that a query gets the same candidates alone and among others.
+        """
+        size = self.options.pool_size
+        rows = np.flatnonzero(allowed)
+        if len(rows) <= size:
+            return rows
+        values = similarities[rows]
+        border = np.partition(values, len(values) - size)[len(values) - size]
+        sure = rows[values > border + _ROUNDING]
+        close = rows[np.abs(values - border) <= _ROUNDING]
+        exact = _inner(self.library.embeddings(close), self.projected)
+        return np.concatenate([sure, close[best(exact, size - len(sure))]])
 
     def lexical_rows(self, allowed: NDArray[np.bool_]) -> Rows:
-        """Rows of the K best by BM25, best first; only such as contain a word of the query."""
-        found = allowed & (self.coverage > 0)
-        return best(np.where(found, self.bm25, -np.inf), self.options.pool_size)
+        """Rows of the K best by BM25, best first; those whose name the query is before all."""
+        values = self.evidence.leaders()
+        values[self.named] = np.inf
+        rows = np.flatnonzero((values > 0) & allowed)
+        return rows[best(values[rows], self.options.pool_size)]
 
     def order(self, rows: Rows) -> Ranked:
         """Score the rows against each other and put the best first.
@@ -112,15 +139,17 @@ class Ranking:
 
     def channels(self, rows: Rows) -> Channels:
         embeddings = self.library.embeddings(rows)
-        projected = self.background.project(self.vector)
+        repeats = self.evidence.repeats(rows)
         return Channels(
-            _inner(embeddings, self.vector),
-            _inner(embeddings, projected),
-            self.coverage[rows],
-            self.bm25[rows] if self.options.fusion.lexical_candidates else np.zeros(len(rows)),
+            dense=_inner(embeddings, self.vector),
+            semantic=_inner(embeddings, self.projected),
+            coverage=self.evidence.coverage(repeats),
+            bm25=self.evidence.bm25(repeats, rows),
+            focus=self.library.focus[rows],
+            named=self.named[rows],
         )
 
-    def beyond(self, ranked: Ranked, similarities: Floats, allowed: NDArray[np.bool_]) -> Ranked:
+    def beyond(self, ranked: Ranked, allowed: NDArray[np.bool_]) -> Ranked:
         """Continue the ranking with the rows that were no candidates, in semantic order.
 
         They share one score, just below the last candidate's.
@@ -128,10 +157,11 @@ class Ranking:
         rest = allowed.copy()
         rest[ranked.rows] = False
         rows = np.flatnonzero(rest)
-        rows = rows[np.lexsort((rows, -similarities[rows]))]
+        channels = self.channels(rows)
         last = float(ranked.fused.score[-1]) if len(ranked.rows) else 0.0
         fused = Standardised(np.full(len(rows), np.nextafter(last, -np.inf)), np.zeros(len(rows)))
-        parts = (ranked, Ranked(rows, self.channels(rows), fused))
+        order = np.lexsort((rows, -channels.semantic))
+        parts = (ranked, Ranked(rows, channels, fused).take(order))
         return Ranked(
             np.concatenate([part.rows for part in parts]),
             Channels(*map(np.concatenate, zip(*(part.channels for part in parts), strict=True))),
@@ -142,7 +172,7 @@ class Ranking:
         """The ranking without what has too little evidence or repeats the text of a better one."""
         keep = ranked.channels.coverage >= self.options.min_evidence
         if self.options.unique_texts:
-            digests = self.library.gather(ranked.rows, "digests")
+            digests = self.library.gather(ranked.rows, "digests")[:, 0]
             _, first = np.unique(digests, return_index=True)
             keep &= np.isin(np.arange(len(ranked.rows)), first)
         return ranked if keep.all() else ranked.take(np.flatnonzero(keep))
@@ -170,22 +200,17 @@ class Ranking:
 
 
 def best(values: NDArray[np.floating], size: int) -> Rows:
-    """Positions of the greatest values, best first, of equal ones the first; never of -inf."""
+    """Positions of the greatest values, best first; of equal ones the first."""
+    places = np.arange(len(values))
     if size < len(values):
-        border = np.partition(values, len(values) - size)[len(values) - size]
-        above = np.flatnonzero(values > border)
-        equal = np.flatnonzero(values == border)[: size - len(above)]
-        rows = np.concatenate([above, equal])
-    else:
-        rows = np.arange(len(values))
-    rows = rows[values[rows] > -np.inf]
-    ordered: Rows = rows[np.lexsort((rows, -values[rows]))]
-    return ordered
+        border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
+        places = np.flatnonzero(values >= border)
+    return places[np.argsort(-values[places], kind="stable")[:size]]
 
 
 def _inner(embeddings: Floats, vector: Floats) -> NDArray[np.float64]:
     if len(embeddings) == 0:
         return np.zeros(0)
-    # Not a matrix product: this sums every row alike, so equal rows get equal scores.
-    products: NDArray[np.float64] = embeddings.astype(np.float64) * vector.astype(np.float64)
-    return cast("NDArray[np.float64]", products.sum(axis=1))
+    # Not a matrix product: this adds up every row in one order, so equal rows get equal scores.
+    products = np.einsum("ij,j->i", embeddings, vector)
+    return np.asarray(products, dtype=np.float64)

@@ -96,7 +96,7 @@ def parse(data: bytes, folder: str, *, cut: bool = False) -> SkillFile:
         name = folder
         repairs.append(Repair(1, "no name (that of the folder is used)"))
     if not description:
-        description = _first_paragraph(body)
+        description = first_paragraph(body)
         instead = " (the first paragraph is used)" if description else ""
         repairs.append(Repair(1, f"no description{instead}"))
     elif len(description) > _LONGEST_DESCRIPTION:
@@ -309,7 +309,7 @@ def _joined(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _first_paragraph(body: str) -> str:
+def first_paragraph(body: str) -> str:
     """Join the first lines that are prose: not blank, no heading, rule, fence or comment."""
 
     def is_prose(line: str) -> bool:

@@ -14,7 +14,7 @@ from skillsight_core._errors import SkillSightWarning
 from skillsight_core._skillmd import Repair, UnreadableError, parse
 from skillsight_core._skilltree import Found, as_text, find
 
-_FIELDS = ("name", "description", "body")
+FIELDS = ("name", "description", "body")
 _MOST_BYTES = 1 << 20  # of one file; what follows is data, not instructions
 _NAMED = 3  # files that a warning names; the report has all of them
 _LISTED = 10  # and a summary
@@ -48,10 +48,10 @@ class Skill:
     description: str
     body: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    fields: tuple[str, ...] = field(default=_FIELDS, kw_only=True)
+    fields: tuple[str, ...] = field(default=FIELDS, kw_only=True)
 
     def __post_init__(self) -> None:
-        kinds = {"id": str, **dict.fromkeys(_FIELDS, str), "metadata": Mapping}
+        kinds = {"id": str, **dict.fromkeys(FIELDS, str), "metadata": Mapping}
         for part, kind in kinds.items():
             value = getattr(self, part)
             if not isinstance(value, kind):
@@ -60,7 +60,7 @@ class Skill:
         if not self.id:
             raise ValueError("Skill: id must not be empty, got ''")
         object.__setattr__(self, "metadata", _ReadOnly(self.metadata))
-        object.__setattr__(self, "fields", _checked_fields(self.fields, of="Skill"))
+        object.__setattr__(self, "fields", checked_fields(self.fields, of="Skill"))
 
     @property
     def text(self) -> str:
@@ -186,7 +186,7 @@ class SkillLibrary(Sequence[Skill]):
         )
 
 
-def load_skills(path: str | os.PathLike[str], *, fields: Iterable[str] = _FIELDS) -> SkillLibrary:
+def load_skills(path: str | os.PathLike[str], *, fields: Iterable[str] = FIELDS) -> SkillLibrary:
     """Read the skills of a folder.
 
     A skill is a file SKILL.md, in any upper or lower case, at any depth. Its id is the path of
@@ -225,7 +225,7 @@ def load_skills(path: str | os.PathLike[str], *, fields: Iterable[str] = _FIELDS
     FileNotFoundError
         ``path`` is neither a folder nor a file.
     """
-    chosen = _checked_fields(fields, of="load_skills")
+    chosen = checked_fields(fields, of="load_skills")
     given = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(given, str):
         raise TypeError(f"load_skills: path must be a str or a Path, got {type(path).__name__}")
@@ -294,13 +294,13 @@ def _some(items: Sequence[object], most: int) -> list[str]:
     return [*map(str, items[:most]), *more]
 
 
-def _checked_fields(fields: Iterable[str], *, of: str) -> tuple[str, ...]:
+def checked_fields(fields: Iterable[str], *, of: str) -> tuple[str, ...]:
     if isinstance(fields, str) or not isinstance(fields, Iterable):
         kind = type(fields).__name__
         raise TypeError(f"{of}: fields must be a sequence of str, got one {kind}: {fields!r}")
     chosen = tuple(fields)
-    if not chosen or any(name not in _FIELDS or chosen.count(name) > 1 for name in chosen):
-        allowed = ", ".join(map(repr, _FIELDS))
+    if not chosen or any(name not in FIELDS or chosen.count(name) > 1 for name in chosen):
+        allowed = ", ".join(map(repr, FIELDS))
         raise ValueError(f"{of}: fields must be some of {allowed}, each once, got {chosen!r}")
     return chosen
 

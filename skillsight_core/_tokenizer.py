@@ -37,10 +37,13 @@ _CHUNK = re.compile(rf"[{_UNSPACED}]+|\.?{_LETTER}+(?:[._'-]+{_LETTER}+)*(?:\+\+
 _ASCII_CHUNK = re.compile(r"\.?[A-Za-z0-9]+(?:[._'-]+[A-Za-z0-9]+)*(?:\+\+|#)?")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 # Not to be split: words, acronyms and their plurals (PDFs), names that end in a sign, don't.
-_PLAIN = re.compile(r"[A-Z]?[^A-Z._'-]*|[A-Z0-9]+s?|.*(?:\+|\#)|[^._-]*'[^._-]*")
+_PLAIN = re.compile(r"[A-Z]?[^A-Z._'-]*|[A-Z0-9]+s?|.*(?:\+|\#)|[^._'-]*'[^._-]*")
 _VERSION = re.compile(r"v?\d+(?:[.-]\d+)+")
 _JOINER = re.compile(r"[._'+#-]+")
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+# Humps: plural acronyms (listPDFs), acronyms before a word (HTML5Page), words, other acronyms.
+_CAMEL = re.compile(
+    r"[A-Z]{2,}[0-9]*s(?![a-z0-9])|[A-Z]+[0-9]*(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+"
+)
 
 _LONGEST = 128  # what is longer is a key, a digest or an encoded file, never a word someone types
 
@@ -75,6 +78,15 @@ def tokenize(text: str) -> list[str]:
     else:
         chunks = _CHUNK.findall(_INVISIBLE.sub("", unicodedata.normalize("NFKC", _unquoted(text))))
     return [token for chunk in chunks for token in _expand(chunk)]
+
+
+def name_key(text: str) -> str:
+    """The name that a text begins with, its first line, by its letters and digits alone.
+
+    "PDF merge", "pdf-merge" and "pdf_merge" are one name.
+    """
+    first = unicodedata.normalize("NFKC", text.lstrip().partition("\n")[0])
+    return "".join(filter(str.isalnum, first.casefold()))
 
 
 def _unquoted(text: str) -> str:

@@ -8,21 +8,25 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skillsight_core._background import Floats
+from skillsight_core._tokenizer import name_key
+
+Float = TypeVar("Float", bound=np.floating)
 
 
-def check_texts(texts: Iterable[str], *, of: str) -> list[str]:
+def check_texts(texts: Iterable[str], *, of: str, name: str = "texts") -> list[str]:
     """Texts as a list."""
     if isinstance(texts, str):
-        raise TypeError(f"{of}: texts must be a sequence of str, got one str")
+        raise TypeError(f"{of}: {name} must be a sequence of str, got one str")
     listed = list(texts)
     for position, text in enumerate(listed):
         if not isinstance(text, str):
-            raise TypeError(f"{of}: texts must be str, got {_kind(text)} at position {position}")
+            raise TypeError(f"{of}: {name} must be str, got {_kind(text)} at position {position}")
     return listed
 
 
@@ -87,7 +91,7 @@ def check_embeddings(
 
 def check_query_embedding(embedding: ArrayLike, n_features: int, *, of: str) -> Floats:
     """One query embedding as a new unit vector in float32."""
-    vector = np.asarray(embedding, dtype=np.float64)
+    vector = _numbers(embedding, np.float64, "query_embedding", of=of)
     if vector.ndim != 1 or (n_features and len(vector) != n_features):
         raise ValueError(
             f"{of}: query_embedding must have shape ({n_features},), the dimension of the "
@@ -104,8 +108,8 @@ def check_query_embedding(embedding: ArrayLike, n_features: int, *, of: str) -> 
 
 def check_vectors(vectors: ArrayLike, n_features: int, *, of: str) -> Floats:
     """Vectors of shape (m,) or (n, m), finite, not scaled."""
-    array = np.asarray(vectors, dtype=np.float32)
-    if array.ndim not in (1, 2) or array.shape[-1] != n_features:
+    array = _numbers(vectors, np.float32, "vectors", of=of)
+    if array.ndim not in (1, 2) or (n_features and array.shape[-1] != n_features):
         raise ValueError(
             f"{of}: vectors must have shape ({n_features},) or (n, {n_features}), the dimension "
             f"of the library, got {array.shape}"
@@ -119,6 +123,18 @@ def check_query(query: str, *, of: str) -> str:
     if not isinstance(query, str):
         raise TypeError(f"{of}: query must be str, got {_kind(query)}")
     return query
+
+
+def check_per_id(
+    values: Sequence[Any] | None, name: str, ids: Sequence[str], *, of: str
+) -> list[Any]:
+    """What a host knows of each id, None where it knows nothing."""
+    listed = [None] * len(ids) if values is None else list(values)
+    if len(listed) != len(ids):
+        raise ValueError(
+            f"{of}: {name} must have one entry for each id, got {len(listed)} for {len(ids)} ids"
+        )
+    return listed
 
 
 def check_count(value: int, name: str, *, at_least: int, of: str) -> int:
@@ -142,9 +158,16 @@ def check_choice(value: object, name: str, *, among: Iterable[object], of: str) 
 
 
 def text_digests(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """The first 64 bits of the SHA-256 of each text."""
-    digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
-    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)
+    """Digests of each text and of the name it begins with, (n, 2)."""
+    pairs = [(digest(text), digest(name_key(text))) for text in texts]
+    return np.array(pairs, dtype=np.uint64).reshape(len(pairs), 2)
+
+
+def digest(text: str) -> int:
+    """The first 64 bits of the SHA-256 of a text; 0 for the empty one."""
+    if not text:
+        return 0
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
 def some(items: Sequence[str], most: int = 3) -> str:
@@ -157,7 +180,7 @@ def _default_ids(digests: NDArray[np.uint64]) -> list[str]:
     """The digests in hexadecimal; the second of two equal texts gets "-2", by order alone."""
     seen: Counter[str] = Counter()
     ids = []
-    for digest in (f"{number:016x}" for number in digests.tolist()):
+    for digest in (f"{number:016x}" for number, _ in digests.tolist()):
         seen[digest] += 1
         ids.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
     return ids
@@ -193,6 +216,13 @@ def _wrong_dimension(of: str, id_: str, expected: int, got: int) -> str:
         f"{of}: embeddings must have {expected} dimensions like the rest of the library, "
         f"got {got} for id {id_!r}"
     )
+
+
+def _numbers(values: ArrayLike, dtype: type[Float], name: str, *, of: str) -> NDArray[Float]:
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{of}: {name} must be an array of numbers, got {error}") from None
 
 
 def _kind(value: object) -> str:

@@ -1,0 +1,82 @@
+"""Time of one query: SkillSight against a plain exact dense top-k in numpy, side by side.
+
+    make bench
+
+Both rank the same vectors in one process, alternating query by query, so that the ratio holds on
+any machine although the times do not. Uses the 24,886 skills of ../shared/data where they are, and
+else as many made of random words.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from skillsight_core import SkillSight
+from tests.fakes import HashEncoder
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+QUERIES, ROUNDS = 200, 3
+
+
+def corpus() -> tuple[list[str], np.ndarray, str]:
+    """Texts, unit vectors and what they are."""
+    folder = DATA / "skills-registry24k"
+    if folder.is_dir():
+        with gzip.open(folder / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
+            entries = [json.loads(line) for line in lines]
+        texts = [f"{entry['title']}\n{entry['text']}" for entry in entries]
+        vectors = np.load(folder / "corpus.minilm.f16.npy").astype(np.float32)
+        return texts, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), folder.name
+    random = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(20_000)])
+    chosen = np.minimum(random.zipf(1.3, (25_000, 40)) - 1, len(words) - 1)
+    texts = [" ".join(words[row]) for row in chosen]
+    return texts, HashEncoder(384).encode(texts), "25,000 texts of random words"
+
+
+def queries(texts: list[str], vectors: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """A dozen words from the middle of some texts, with the vectors of others near them."""
+    random = np.random.default_rng(1)
+    rows = random.choice(len(texts), QUERIES, replace=False)
+    asked = [" ".join(texts[row].split()[4:16]) for row in rows]
+    noise = random.standard_normal((QUERIES, vectors.shape[1])).astype(np.float32)
+    near = vectors[rows] + 0.5 * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    return asked, near / np.linalg.norm(near, axis=1, keepdims=True)
+
+
+def dense_top(vectors: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
+    """Plain exact dense retrieval."""
+    scores = vectors @ query
+    rows = np.argpartition(-scores, k)[:k]
+    return rows[np.argsort(-scores[rows], kind="stable")]
+
+
+def main() -> None:
+    texts, vectors, name = corpus()
+    asked, points = queries(texts, vectors)
+    print(f"{name}: {vectors.shape[0]:,} x {vectors.shape[1]}, {QUERIES} queries, k = 3")
+    for label, estimator in (("default", SkillSight()), ("published", SkillSight.paper())):
+        fitted = estimator.fit(texts, vectors, list(map(str, range(len(texts)))))
+        times: dict[str, list[float]] = {"dense": [], "ours": []}
+        for _ in range(ROUNDS):
+            for query, point in zip(asked, points, strict=True):
+                start = time.perf_counter()
+                dense_top(vectors, point, 3)
+                middle = time.perf_counter()
+                fitted.rank(query, point, k=3)
+                times["dense"].append(middle - start)
+                times["ours"].append(time.perf_counter() - middle)
+        dense, ours = (float(np.median(times[key])) for key in ("dense", "ours"))
+        print(
+            f"{label:10s} {1e3 * ours:6.2f} ms a query, dense {1e3 * dense:6.2f} ms: "
+            f"ratio {ours / dense:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
