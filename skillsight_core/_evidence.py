@@ -74,12 +74,12 @@ class Evidence:
 
         ``s_lex(q, d) = sum_t w(t) [t in d] / sum_t w(t)``; 0 where there is no word to cover.
         """
-        total = self.weights.sum()
-        if total == 0.0:
-            return np.zeros(repeats.shape[1])
-        # Not a matrix product: this adds every row's words in one order, so equal rows are equal.
-        covered = (self.weights[:, None] * (repeats > 0)).sum(axis=0)
-        return cast(Values, np.minimum(covered / total, 1.0))  # rounding may lift it above
+        # The last column has every word. Not a matrix product: all columns are added up in one
+        # order, so equal rows are equal, none is above the last, and full coverage is exactly 1.
+        present = np.column_stack([repeats > 0, np.ones(len(self.tokens), np.bool_)])
+        covered = (self.weights[:, None] * present).sum(axis=0)
+        total = covered[-1]
+        return cast(Values, covered[:-1] / total if total > 0.0 else np.zeros(repeats.shape[1]))
 
     def bm25(self, repeats: Repeats, rows: Rows) -> Values:
         """BM25 of the query's words in each row, at least 0.

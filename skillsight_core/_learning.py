@@ -164,6 +164,11 @@ class Learner:
 
     # -- what was learned --------------------------------------------------------------------
 
+    def __contains__(self, id: object) -> bool:
+        """Whether the library holds a skill with this id."""
+        library = self._fitted("SkillSight.__contains__").library
+        return isinstance(id, str) and library.row(id) is not None
+
     @property
     def n_skills_(self) -> int:
         return self._fitted("SkillSight.n_skills_").library.statistics.n_skills

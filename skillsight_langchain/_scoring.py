@@ -12,7 +12,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from skillsight_core import RankedSkill, SkillSight
-from skillsight_core._validation import text_digests
+from skillsight_core._validation import digest
 
 Vectors = dict[str, list[float]]  # by text
 
@@ -28,16 +28,16 @@ def by_id(documents: Iterable[Document]) -> dict[str, Document]:
     for document in documents:
         own = document.id if document.id is not None else document.metadata.get("_id")
         if own is None:
-            digest = f"{int(text_digests([document.page_content])[0]):016x}"
-            seen[digest] += 1
-            own = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+            content = f"{digest(document.page_content):016x}"
+            seen[content] += 1
+            own = content if seen[content] == 1 else f"{content}-{seen[content]}"
         found.setdefault(str(own), document)
     return found
 
 
 def guest_texts(calibrator: SkillSight, found: Mapping[str, Document]) -> dict[str, str]:
     """Texts of the documents that the calibrator does not know, by id."""
-    unknown = set(found).difference(calibrator.ids_)
+    unknown = {id_ for id_ in found if id_ not in calibrator}
     return {id_: document.page_content for id_, document in found.items() if id_ in unknown}
 
 

@@ -36,7 +36,7 @@ def rank_nodes(
     without an embedding are embedded by one batched call where there is a model.
     """
     pool = {hit.node.node_id: hit for hit in reversed(nodes)}
-    guests = {id_: pool[id_].node for id_ in set(pool).difference(calibrator.ids_)}
+    guests = {id_: hit.node for id_, hit in pool.items() if id_ not in calibrator}
     texts = {id_: node_text(node) for id_, node in guests.items()}
     vectors = {id_: node.embedding for id_, node in guests.items()}
     bare = sorted(id_ for id_, vector in vectors.items() if vector is None and texts[id_].strip())

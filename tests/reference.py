@@ -131,9 +131,9 @@ class Reference:
         return scores
 
     def focus(self, i: int) -> float:
-        """Below 1 for texts broader than the 99th percentile (the lower of two neighbours)."""
+        """Below 1 for texts broader than twice the 99th percentile (lower of two neighbours)."""
         breadths = sorted(len(counts) for counts in self.counts)
-        usual = breadths[math.floor(0.99 * (self.n - 1))]
+        usual = 2 * breadths[math.floor(0.99 * (self.n - 1))]
         return min(1.0, max(usual, 1) / max(len(self.counts[i]), 1))
 
     def rank(self, query: str, embedding) -> list[Hit]:

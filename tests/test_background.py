@@ -27,6 +27,11 @@ def test_rows_of_g_equal_the_reference(both):
     order = np.argsort(library.numbers(tokens))
     means = library.mean_embeddings(numbered)
     np.testing.assert_allclose(means[-1], slow.vectors.mean(axis=0), atol=1e-6)
+    for token, mean in zip(np.array(tokens)[order], means, strict=False):
+        holders = [
+            vector for vector, c in zip(slow.vectors, slow.counts, strict=True) if token in c
+        ]
+        np.testing.assert_allclose(mean, np.mean(holders, axis=0), atol=1e-6)
     rows = unit(means)
     np.testing.assert_allclose(rows[:-1], slow.G[:-1][order], atol=1e-5)
     np.testing.assert_allclose(rows[-1], slow.G[-1], atol=1e-5)

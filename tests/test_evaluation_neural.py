@@ -61,7 +61,9 @@ def tiny_bert(tmp_path: Path) -> Callable[[str], str]:
         folder.mkdir()
         vocabulary = folder / "vocab.txt"
         vocabulary.write_text("\n".join([*SPECIAL, "query", ":", "yes", "no", *WORDS]))
-        tokenizer = transformers.BertTokenizerFast(str(vocabulary), model_max_length=32)
+        tokenizer = transformers.BertTokenizerFast(
+            str(vocabulary), model_max_length=32, eos_token="[SEP]"
+        )
         tokenizer.save_pretrained(folder)
         settings = transformers.BertConfig(vocab_size=len(tokenizer), **SIZES, **config)
         getattr(transformers, head)(settings).eval().save_pretrained(folder)
@@ -197,7 +199,7 @@ def test_colbert_sums_each_query_tokens_best_match(
 
 def _tiny_m3(folder: str) -> None:
     """Make a BGE-M3 of a BERT: the first token's vector, and a head of one weight for each."""
-    modules = importlib.import_module("sentence_transformers.models")
+    modules = importlib.import_module("sentence_transformers.sentence_transformer.modules")
     transformer = modules.Transformer(folder)
     pooling = modules.Pooling(16, pooling_mode="cls")
     model = sentence_transformers.SentenceTransformer(

@@ -68,7 +68,7 @@ async def test_tools_of_two_servers_are_kept_apart_and_a_new_one_is_found():
 def test_the_example_talks_to_a_server_over_stdio():
     done = subprocess.run(
         [sys.executable, "examples/tools_mcp.py"],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=300,
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "the server has 8 tools" in done.stdout

@@ -73,8 +73,8 @@ def _retrieval(d: Diagnosis) -> Section | None:
         "and as SkillSight ranks.",
         "A word in common with the query points to a right skill in "
         f"{_rate(found.anywhere.generic)} of cases when it is generic, in "
-        f"{_rate(found.anywhere.other)} when it is not. (SkillSight chooses skills for such words, "
-        "wrong ones among them, which lowers the two last rates of its first skills.)",
+        f"{_rate(found.anywhere.other)} when it is not. (SkillSight looks for such words and finds "
+        "them in wrong skills, too: the two last rates below may be lower for it.)",
     )
     rows = [
         (

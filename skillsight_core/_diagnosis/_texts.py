@@ -21,6 +21,7 @@ _GREEK_IN_LATIN = re.compile(
     "[a-z]\u03bf|\u03bf[a-z]|(?<=[a-z]{2})[αεικνρτυχ](?=[a-z]{2})"
     "|(?<=[a-z])[αεικνρτυχ](?=[a-z]{3})|(?<=[a-z]{3})[αεικνρτυχ](?=[a-z])"
 )
+_JOINER = re.compile("[._'-]+")
 # Zero-width, bidirectional and tag characters. Variation selectors and joiners belong to emoji
 # and to scripts that need them, and are suspect only after plain Latin letters.
 _INVISIBLE = re.compile(
@@ -52,8 +53,11 @@ def measure(library: Library, skills: Iterable[Skill] | None) -> Texts:
 
 
 def _mixes_alphabets(token: str) -> bool:
-    alphabets = {_alphabet(letter) for letter in token} - {""}
-    return len(alphabets) > 1 or _GREEK_IN_LATIN.search(token) is not None
+    parts = _JOINER.split(token)  # "email-маркетинг" is two words
+    return any(
+        len({_alphabet(letter) for letter in part} - {""}) > 1 or _GREEK_IN_LATIN.search(part)
+        for part in parts
+    )
 
 
 def _alphabet(letter: str) -> str:

@@ -86,9 +86,10 @@ class Setting:
         return Bm25(self.benchmark.texts)
 
     def best(self, scores: NDArray[np.floating]) -> Ranking:
-        """The documents with the best of n scores, ``depth`` of them."""
+        """The documents with the best of n scores, ``depth`` of them; -inf is not found at all."""
         rows = best(scores, self.depth)
-        return [(self.benchmark.ids[row], float(scores[row])) for row in rows.tolist()]
+        found = rows[scores[rows] > -np.inf]
+        return [(self.benchmark.ids[row], float(scores[row])) for row in found.tolist()]
 
 
 # -- SkillSight ----------------------------------------------------------------------------------

@@ -31,8 +31,10 @@ def parsed(measure: str) -> Any:
     library = require("ir_measures", extra="eval", purpose="measures of a ranking")
     name, at, cutoff = measure.partition("@")
     try:
-        return library.parse_measure(f"{_NAMES.get(name, name)}{at}{cutoff}")
-    except (ValueError, NameError):
+        found = library.parse_measure(f"{_NAMES.get(name, name)}{at}{cutoff}")
+        found.validate_params()
+        return found
+    except (ValueError, NameError, AssertionError):
         raise ValueError(
             f"evaluate: measures must be like 'Recall@5', 'Hit@5', 'MRR@10', 'nDCG@10' or another "
             f"name of ir-measures, got {measure!r}"

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-_RESAMPLES = 9_999
+_ROUNDS, _AT_ONCE = 10, 1_000  # 10,000 exchanges, as many at a time as fit in memory easily
 
 
 def paired_randomisation(values: NDArray[np.float64], others: NDArray[np.float64]) -> float:
     """p-value of the paired randomisation test of two methods on the same queries.
 
     Under the null hypothesis each query's two values may be exchanged: the sign of their
-    difference is a coin. The p-value is the share of 9,999 such exchanges (all of them where there
-    are fewer) whose mean difference is at least as far from 0 as the one observed, two-sided, the
-    observed one counted in (Smucker, Allan and Carterette, CIKM 2007). Deterministic.
+    difference is a coin. The p-value is the share of random exchanges whose mean difference is at
+    least as far from 0 as the one observed, two-sided, the observed one counted in (Smucker, Allan
+    and Carterette, CIKM 2007): ``(1 + extreme) / (1 + 10000)``. Deterministic.
 
     Parameters
     ----------
@@ -29,15 +28,11 @@ def paired_randomisation(values: NDArray[np.float64], others: NDArray[np.float64
     """
     differences = values - others
     differences = differences[differences != 0.0]  # an exchange of equals changes nothing
-    if len(differences) == 0:
-        return 1.0
-    test = stats.permutation_test(
-        (differences,),
-        np.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=_RESAMPLES,
-        batch=1_000,
-        rng=np.random.default_rng(0),
-    )
-    return float(test.pvalue)
+    observed = abs(differences.sum()) - 1e-9  # sums of the same numbers differ by rounding
+    random = np.random.default_rng(0)
+    extreme = 0
+    for _ in range(_ROUNDS):
+        heads = random.integers(0, 2, (_AT_ONCE, len(differences)), dtype=np.int8)
+        sums = 2.0 * (heads @ differences) - differences.sum()
+        extreme += int((np.abs(sums) >= observed).sum())
+    return (1 + extreme) / (1 + _ROUNDS * _AT_ONCE)

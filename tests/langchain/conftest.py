@@ -185,15 +185,14 @@ def _chroma(metric: str, embeddings: Embeddings, folder: Path, n: int) -> Vector
         if metric == "disk"
         else chromadb.EphemeralClient()
     )
-    index = {} if metric == "disk" else {"space": metric}  # l2 by default
+    index: dict[str, Any] = {} if metric == "disk" else {"space": metric}  # l2 by default
+    if n:  # as good as exact: wider than the collection
+        index |= {"ef_search": max(n, 100), "ef_construction": 400, "max_neighbors": 64}
     return Chroma(
         client=client,
         collection_name=f"c-{uuid.uuid4().hex}",
         embedding_function=embeddings,
-        # As good as exact: wider than the collection.
-        collection_configuration={
-            "hnsw": {**index, "ef_search": max(n, 100), "ef_construction": 400, "max_neighbors": 64}
-        },
+        collection_configuration={"hnsw": index},
     )
 
 

@@ -475,7 +475,7 @@ except ImportError as error:
 def test_the_example_runs_every_tool_of_its_script_at_a_fraction_of_the_tokens():
     done = subprocess.run(
         [sys.executable, "examples/tools_langchain.py"],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=300,
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for ran in ("weather__get_forecast", "jira__jira_create_issue", "kitchen__brew_coffee"):

@@ -267,7 +267,7 @@ async def test_a_slow_embedding_does_not_block_the_loop():
 def test_the_example_runs_every_tool_of_its_script_at_a_fraction_of_the_tokens():
     done = subprocess.run(
         [sys.executable, "examples/tools_llamaindex.py"],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=300,
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for ran in ("weather__get_forecast", "jira__jira_create_issue", "kitchen__brew_coffee"):
