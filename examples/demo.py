@@ -48,7 +48,10 @@ def main() -> None:
 
     dense = plain.rank_batch(queries, query_vectors, k=10)
     ours = skillsight.rank_batch(queries, query_vectors, k=10)
-    gains = [reciprocal_rank(o, w) - reciprocal_rank(d, w) for o, d, w in zip(ours, dense, wanted)]
+    gains = [
+        reciprocal_rank(o, w) - reciprocal_rank(d, w)
+        for o, d, w in zip(ours, dense, wanted, strict=True)
+    ]
     order = sorted(range(len(queries)), key=gains.__getitem__)
     energy = skillsight.background_energy(query_vectors)
     for title, chosen in (
@@ -85,7 +88,7 @@ def side_by_side(dense: list[RankedSkill], ours: list[RankedSkill], wanted: set[
     table = Table(box=None, padding=(0, 3, 0, 2))
     table.add_column("dense retrieval")
     table.add_column("SkillSight")
-    for pair in zip(dense, ours):
+    for pair in zip(dense, ours, strict=True):
         table.add_row(*(f"{'[green]*' if h.id in wanted else ' '} {h.id}" for h in pair))
     return table
 
@@ -110,8 +113,12 @@ def summary(
     for heading in ("", "Recall@3", "MRR@10"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, rankings in (("dense retrieval", dense), ("SkillSight", ours)):
-        recall_at_3 = mean(recall(hits[:3], want) for hits, want in zip(rankings, wanted))
-        mrr_at_10 = mean(reciprocal_rank(hits, want) for hits, want in zip(rankings, wanted))
+        recall_at_3 = mean(
+            recall(hits[:3], want) for hits, want in zip(rankings, wanted, strict=True)
+        )
+        mrr_at_10 = mean(
+            reciprocal_rank(hits, want) for hits, want in zip(rankings, wanted, strict=True)
+        )
         table.add_row(name, f"{recall_at_3:.1%}", f"{mrr_at_10:.1%}")
     return table
 

@@ -50,7 +50,7 @@ def index(
     fitted = opened.skillsight
     print(
         f"Indexed {fitted.n_skills_} skills in {output}: {len(fitted.generic_tokens_)} generic "
-        f"words, background of rank {fitted.background_rank_} in {fitted.n_features_in_} dimensions."
+        f"words, a background of {fitted.background_rank_} in {fitted.n_features_in_} dimensions."
     )
 
 
@@ -89,7 +89,8 @@ def search(
         if explain:
             lines += _reasons(hit, opened.skillsight.generic_tokens_)
         console.print(f"{hit.rank}. [bold]{escape(card.name)}[/]  [dim]{escape(hit.id)}[/]")
-        console.print(Padding(escape("\n".join(lines)), (0, 0, 0, 3)), highlight=False)
+        for line in lines:
+            console.print(Padding(escape(line), (0, 0, 0, 3)), highlight=False)
 
 
 app.command("diagnose")(diagnose)

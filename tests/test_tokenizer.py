@@ -135,19 +135,22 @@ def test_a_token_that_is_tokenised_gives_itself_first(text):
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["", "!", "a.b", "Ab'"])
 def test_time_is_linear_in_the_length(unit, end):
-    """Eight times the text may take forty times as long on a busy machine, but not sixty-four."""
+    """Eight times the text may take forty times the processor's time, but not sixty-four.
+
+    The time of this thread alone, so that a busy machine does not count; below 0.2 s any is fine.
+    """
 
     def seconds(length: int) -> float:
         best = float("inf")
         for attempt in range(3):
             text = unit * (length // len(unit)) + end + str(attempt)  # not in any cache
-            begin = time.perf_counter()
+            begin = time.thread_time()
             tokenize(text)
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.thread_time() - begin)
         return best
 
     seconds(100)
-    assert seconds(64_000) < max(40 * seconds(8_000), 0.1)
+    assert seconds(64_000) < max(40 * seconds(8_000), 0.2)
 
 
 def test_symbols_and_single_letters_discriminate():
