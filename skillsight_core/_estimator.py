@@ -260,7 +260,8 @@ class SkillSight(Learner):
         known_vectors = _validation.check_per_id(embeddings, "embeddings", listed, of=of)
         if library.n_features == 0:  # an empty library, which has met no vector
             library = Library.empty(np.size(query_embedding))
-        guests = [i for i, id_ in enumerate(listed) if library.row(id_) is None]
+        found = [library.row(id_) for id_ in listed]
+        guests = [i for i, row in enumerate(found) if row is None]
         if guests:
             names = [listed[i] for i in guests]
             warnings.warn(
@@ -279,7 +280,8 @@ class SkillSight(Learner):
                     )[0]
             digests = _validation.text_digests(guest_texts)
             library = library.with_guests(names, vectors, digests, map(self._tokens, guest_texts))
-        rows = np.sort(known_rows(library, listed, of=of))
+            found = [library.row(id_) for id_ in listed]
+        rows = np.sort(np.array(found, dtype=np.intp))
         ranking = self._ranking(library, background, query, query_embedding, of=of)
         k = len(rows) if k is None else _validation.check_count(k, "k", at_least=0, of=of)
         return ranking.results(ranking.shortened(ranking.order(rows)), k)

@@ -24,6 +24,7 @@ Rows = NDArray[np.intp]
 Ints = NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+_FREQUENT = 1 / 16  # a token that more of a segment's rows contain gets a column
 _BROADEST, _MARGIN = 0.99, 2.0  # see Library.focus
 _MOST_REPEATS = np.iinfo(np.uint16).max  # a repetition past this changes no score
 
@@ -134,6 +135,31 @@ class Segment:
     def row_of(self) -> dict[str, int]:
         return {id_: row for row, id_ in enumerate(self.ids)}
 
+    @cached_property
+    def rows_named(self) -> dict[int, list[int]]:
+        """Rows by the digest of their name."""
+        found: dict[int, list[int]] = {}
+        for row, digest in enumerate(self.digests[:, 1].tolist()):
+            found.setdefault(digest, []).append(row)
+        return found
+
+    @cached_property
+    def _columns(self) -> dict[int, NDArray[np.uint16]]:
+        return {}
+
+    def column(self, where: slice) -> NDArray[np.uint16]:
+        """How often every row contains the token at this place of the inverted index, (n,).
+
+        Kept once made: for the few tokens that are everywhere it is read much faster than their
+        long list of rows.
+        """
+        column = self._columns.get(where.start)
+        if column is None:
+            column = np.zeros(len(self), np.uint16)
+            column[self.rows[where]] = self.counts[where]
+            self._columns[where.start] = column
+        return column
+
     def slices(self, tokens: Ints) -> Iterator[tuple[int, slice]]:
         """Where the inverted index holds each token that occurs: (position in tokens, slice)."""
         at = np.searchsorted(self.terms, tokens)
@@ -234,12 +260,14 @@ class Library:
     def lengths(self) -> Ints:
         return _joined([segment.lengths for segment in self.segments], np.int32)
 
-    def named(self, digest: int) -> NDArray[np.bool_]:
-        """Which rows have the name with this digest, (rows,)."""
-        if not self.segments or not digest:
-            return np.zeros(self.n_rows, np.bool_)
-        names = [segment.digests[:, 1] == np.uint64(digest) for segment in self.segments]
-        return np.concatenate(names)
+    def named(self, digest: int) -> Rows:
+        """Rows of the name with this digest, removed ones included; none for 0."""
+        rows = [
+            start + row
+            for segment, start in zip(self.segments, self.offsets, strict=False)
+            for row in (segment.rows_named.get(digest, ()) if digest else ())
+        ]
+        return np.array(rows, dtype=np.intp)
 
     @cached_property
     def focus(self) -> NDArray[np.float64]:
@@ -293,7 +321,11 @@ class Library:
         place[rows] = np.arange(len(rows))
         for segment, start in zip(self.segments, self.offsets, strict=False):
             mine = place[start : start + len(segment)]
+            wanted = (rows >= start) & (rows < start + len(segment))
             for slot, where in segment.slices(numbers):
+                if where.stop - where.start > _FREQUENT * len(segment):
+                    found[slot, wanted] = segment.column(where)[rows[wanted] - start]
+                    continue
                 at = mine[segment.rows[where]]
                 here = at >= 0
                 found[slot, at[here]] = segment.counts[where][here]

@@ -74,7 +74,7 @@ class Ranking:
         return Evidence.of(self.library, self.tokens, beta=self.options.beta, specific=specific)
 
     @cached_property
-    def named(self) -> NDArray[np.bool_]:
+    def named(self) -> Rows:
         return self.library.named(self.name)
 
     @cached_property
@@ -106,13 +106,12 @@ class Ranking:
         exactly, so that a query gets the same candidates alone and among others.
         """
         size = self.options.pool_size
-        rows = np.flatnonzero(allowed)
-        if len(rows) <= size:
-            return rows
-        values = similarities[rows]
+        if np.count_nonzero(allowed) <= size:
+            return np.flatnonzero(allowed)
+        values = similarities if allowed.all() else np.where(allowed, similarities, -np.inf)
         border = np.partition(values, len(values) - size)[len(values) - size]
-        sure = rows[values > border + _ROUNDING]
-        close = rows[np.abs(values - border) <= _ROUNDING]
+        sure = np.flatnonzero(values > border + _ROUNDING)
+        close = np.flatnonzero(np.abs(values - border) <= _ROUNDING)
         exact = _inner(self.library.embeddings(close), self.projected)
         return np.concatenate([sure, close[best(exact, size - len(sure))]])
 
@@ -146,7 +145,7 @@ class Ranking:
             coverage=self.evidence.coverage(repeats),
             bm25=self.evidence.bm25(repeats, rows),
             focus=self.library.focus[rows],
-            named=self.named[rows],
+            named=np.isin(rows, self.named),
         )
 
     def beyond(self, ranked: Ranked, allowed: NDArray[np.bool_]) -> Ranked:

@@ -197,9 +197,9 @@ class SkillSightRetriever(BaseRetriever):
                 )
             found |= fetched
 
-        candidates = {*pool, *lexical}
-        rest = [id_ for id_ in found if id_ not in candidates]
-        if k > len(hits) and rest:
+        if k > len(hits):
+            candidates = {*pool, *lexical}
+            rest = [id_ for id_ in found if id_ not in candidates]
             more = ranked(calibrator, query, embedding, rest, guests, self._vectors, k)
             hits += beyond(hits, more)
         return [described(hit, found[hit.id]) for hit in hits[:k]]

@@ -37,8 +37,7 @@ def by_id(documents: Iterable[Document]) -> dict[str, Document]:
 
 def guest_texts(calibrator: SkillSight, found: Mapping[str, Document]) -> dict[str, str]:
     """Texts of the documents that the calibrator does not know, by id."""
-    unknown = {id_ for id_ in found if id_ not in calibrator}
-    return {id_: document.page_content for id_, document in found.items() if id_ in unknown}
+    return {id_: doc.page_content for id_, doc in found.items() if id_ not in calibrator}
 
 
 def ranked(

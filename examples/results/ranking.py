@@ -147,7 +147,7 @@ def page(table: dict[str, dict[str, Figures]], limit: int) -> str:
         text.append(
             f"| {name} | {mrr:.1f} | {recall:.1f} | {gaps[worst]:+.1f} ({worst}) | {won}, {lost} |"
         )
-    text.append("\n\"Won, lost\" counts runs against the default by MRR@10.\n")
+    text.append('\n"Won, lost" counts runs against the default by MRR@10.\n')
     text.append(TRIED_OTHERWISE)
     return "\n".join(text)
 
