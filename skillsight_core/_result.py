@@ -18,7 +18,8 @@ class RankedSkill:
     rank : int
         1 for the best.
     score : float
-        Higher is better; may be negative; comparable only within one query.
+        Higher is better; may be negative; comparable only within one query. The margin between
+        the first two tells a clear answer from a guess better than any absolute number does.
     semantic : float
         Absolute semantic score: the query without background times the skill's unit vector,
         in [-1, 1].

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import heapq
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
@@ -36,23 +34,35 @@ class InMemory(Store):
         return [document for document in found if condition is None or condition(document)]
 
     async def asearch(self, vector: list[float], k: int, **options: Any) -> list[Document]:
-        """Search in a thread, by shards.
+        """Search as the store does, but in a thread and by shards.
 
-        The store's own async search runs on the event loop, and even in a thread it holds the
-        interpreter for as long as it takes to turn all vectors into one array.
+        The store's own async search runs on the event loop, and even in a thread it would hold
+        the interpreter for as long as it takes to turn all vectors into one array.
         """
         return await asyncio.to_thread(self._search_shards, vector, k, options)
 
     def _search_shards(
         self, vector: list[float], k: int, options: dict[str, Any]
     ) -> list[Document]:
-        entries = iter(list(self.vectorstore.store.items()))
-        scored: list[tuple[Document, float]] = []
-        while some := dict(islice(entries, _SHARD)):
-            shard = copy.copy(self.vectorstore)
-            shard.store = some
-            scored += shard.similarity_search_with_score_by_vector(vector, k=k, **options)
-        return [document for document, _ in heapq.nlargest(k, scored, key=lambda pair: pair[1])]
+        ids = list(self.vectorstore.store)
+        kept: list[str] = []
+        scores = []
+        for start in range(0, len(ids), _SHARD):
+            shard = ids[start : start + _SHARD]
+            if options.get("filter") is not None:
+                shard = [document.id for document in self.fetch(shard, **options)]
+            entries = [self.vectorstore.store.get(id_) for id_ in shard]
+            present = [entry for entry in entries if entry is not None]
+            if present:
+                rows = np.array([entry["vector"] for entry in present])
+                lengths = np.linalg.norm(rows, axis=1)
+                scores.append(rows @ np.array(vector) / np.where(lengths > 0, lengths, np.inf))
+                kept += [entry["id"] for entry in present]
+        if not kept:
+            return []
+        order = np.concatenate(scores).argsort()[::-1][:k]
+        found: list[Document] = self.vectorstore.get_by_ids([kept[i] for i in order])
+        return found
 
 
 class Chroma(Store):

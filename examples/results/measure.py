@@ -42,7 +42,7 @@ SETS = (
     "text-scifact",
 )
 DISTRACTORS = "skills-registry24k"
-ABLATED = 300  # queries of each set that the ablations are measured on
+ABLATED = 200  # queries of each set that the ablations are measured on
 PACKAGES = ("skillsight", "numpy", "bm25s", "ir-measures", "sentence-transformers")
 
 

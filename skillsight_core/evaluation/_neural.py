@@ -6,6 +6,7 @@ reranker reads query and document together, so that its reading is timed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,9 @@ _SPARSE_SHARE = 0.3  # of BGE-M3's sparse score beside the dense one (arXiv:2402
 
 def _loaded(kind: str, model: str, load: Callable[[], Any]) -> Any:
     """What ``load`` gives; one sentence when the model is not there."""
+    hub = logging.getLogger("huggingface_hub")
+    level = hub.level
+    hub.setLevel(logging.ERROR)  # without a network it tells of each of its attempts
     try:
         with _quiet():
             return load()
@@ -34,6 +38,8 @@ def _loaded(kind: str, model: str, load: Callable[[], Any]) -> Any:
             f"evaluate: the model {model!r} of the method {kind!r} could not be loaded; write "
             f"{kind}:MODEL with a folder or the name of a model that can be downloaded"
         ) from error
+    finally:
+        hub.setLevel(level)
 
 
 def _sentence_transformers(kind: str) -> Any:
@@ -190,7 +196,7 @@ def _token_encoder(model: str) -> Callable[[list[str], bool], list[Any]]:
 NEURAL: dict[str, tuple[str, Callable[[str], Method]]] = {
     "embed": ("Qwen/Qwen3-Embedding-0.6B", _embed),
     "rerank": ("Qwen/Qwen3-Reranker-0.6B", _rerank),
-    "splade": ("naver/splade-v3", _splade),
+    "splade": ("naver/splade-cocondenser-ensembledistil", _splade),
     "colbert": ("lightonai/GTE-ModernColBERT-v1", _colbert),
     "bge-m3": ("BAAI/bge-m3", _bge_m3),
 }

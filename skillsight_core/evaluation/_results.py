@@ -28,7 +28,8 @@ class MethodResult:
     run : mapping of str to sequence of (str, float)
         For each query the ids and scores found, best first.
     setup_seconds : float
-        What was done once before the first query, beyond what methods share.
+        What was done once before the first query. What methods share (vectors, the library's
+        words) counts for the first of them that needs it.
     ms_per_query : float
         Milliseconds from an encoded query to its ranking, mean over the queries.
     """
