@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillsight_core._library import Ints, Library, Rows
+from skillsight_core._library import Ints, Library, Postings, Rows
 
 # BM25's usual constants: how fast repetitions saturate, how much length counts.
 _K1, _B = 1.5, 0.75
@@ -65,9 +66,28 @@ class Evidence:
             distinct, numbers, df = [distinct[i] for i in kept], numbers[kept], df[kept]
         return cls(library, tuple(distinct), numbers, df, library.statistics.weight(df, beta))
 
+    @cached_property
+    def is_common(self) -> NDArray[np.bool_]:
+        """Which tokens are in more than an eighth of the skills, and in more than 1,000."""
+        return self.df > max(_MANY, _COMMON * self.library.statistics.n_skills)
+
+    @cached_property
+    def postings(self) -> Postings:
+        """Every occurrence of the tokens that are not common; slots count all tokens."""
+        telling = np.flatnonzero(~self.is_common)
+        rows, slots, repeats = self.library.postings(self.numbers[telling])
+        return Postings(rows, telling[slots], repeats)
+
     def repeats(self, rows: Rows) -> Repeats:
         """How often each row contains each token, (t, len(rows))."""
-        return self.library.repeats(self.numbers, rows)
+        found = np.zeros((len(self.tokens), len(rows)), np.uint16)
+        found[self.is_common] = self.library.repeats(self.numbers[self.is_common], rows)
+        place = np.full(self.library.n_rows, -1, np.int32)
+        place[rows] = np.arange(len(rows))
+        at = place[self.postings.rows]
+        here = at >= 0
+        found[self.postings.slots[here], at[here]] = self.postings.repeats[here]
+        return found
 
     def coverage(self, repeats: Repeats) -> Values:
         """Weighted share of the query's words in each row, in [0, 1].
@@ -93,13 +113,11 @@ class Evidence:
     def leaders(self) -> Values:
         """BM25 of every row of the library by the words that are not common.
 
-        Common words (in more than an eighth of the skills, and in more than 1,000) have most of
-        the postings and say the least; left out here, they count for whoever is a candidate.
+        Common words have most of the postings and say the least; left out here, they count for
+        whoever is a candidate.
         """
-        most = max(_MANY, _COMMON * self.library.statistics.n_skills)
-        telling = np.flatnonzero(self.df <= most)
-        rows, slots, repeats = self.library.postings(self.numbers[telling])
-        gain = self._idf()[telling][slots] * self._gain(repeats.astype(np.float64), rows)
+        rows, slots, repeats = self.postings
+        gain = self._idf()[slots] * self._gain(repeats.astype(np.float64), rows)
         scores = np.bincount(rows, weights=gain, minlength=self.library.n_rows)
         return scores.astype(np.float64, copy=False)
 

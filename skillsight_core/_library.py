@@ -24,7 +24,6 @@ Rows = NDArray[np.intp]
 Ints = NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_FREQUENT = 1 / 16  # a token that more of a segment's rows contain gets a column
 _BROADEST, _MARGIN = 0.99, 2.0  # see Library.focus
 _MOST_REPEATS = np.iinfo(np.uint16).max  # a repetition past this changes no score
 
@@ -315,20 +314,12 @@ class Library:
         return np.where(numbers >= 0, self.statistics.df[numbers], 0).astype(np.int32)
 
     def repeats(self, numbers: Ints, rows: Rows) -> NDArray[np.uint16]:
-        """How often each of the rows contains each numbered token, (tokens, rows)."""
+        """How often each of the rows contains each token, (tokens, rows); for common tokens."""
         found = np.zeros((len(numbers), len(rows)), np.uint16)
-        place = np.full(self.n_rows, -1, np.int32)
-        place[rows] = np.arange(len(rows))
         for segment, start in zip(self.segments, self.offsets, strict=False):
-            mine = place[start : start + len(segment)]
-            wanted = (rows >= start) & (rows < start + len(segment))
+            mine = (rows >= start) & (rows < start + len(segment))
             for slot, where in segment.slices(numbers):
-                if where.stop - where.start > _FREQUENT * len(segment):
-                    found[slot, wanted] = segment.column(where)[rows[wanted] - start]
-                    continue
-                at = mine[segment.rows[where]]
-                here = at >= 0
-                found[slot, at[here]] = segment.counts[where][here]
+                found[slot, mine] = segment.column(where)[rows[mine] - start]
         return found
 
     def postings(self, numbers: Ints) -> Postings:
@@ -338,10 +329,12 @@ class Library:
             for slot, where in segment.slices(numbers):
                 found = segment.rows[where]
                 rows.append(found + np.int32(start) if start else found)
-                slots.append(np.full(len(found), slot, np.intp))
+                slots.append(slot)
                 repeats.append(segment.counts[where])
         return Postings(
-            _joined(rows, np.int32), _joined(slots, np.intp), _joined(repeats, np.uint16)
+            _joined(rows, np.int32),
+            np.repeat(np.array(slots, dtype=np.intp), [len(found) for found in rows]),
+            _joined(repeats, np.uint16),
         )
 
     # -- how it changes --------------------------------------------------------------------------

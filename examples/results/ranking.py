@@ -60,13 +60,13 @@ Tried besides, each by the same measure while the default was being chosen, and 
   left to win: 0.2 above the default in MRR. What decides beyond is not in these features.
 - U, the bound on breadth, as the 99th percentile itself: 5 lost where a few hundred long skills
   stand among 25,000 short ones. At three times it, a text stuffed with the words of fifty skills
-  enters the first three of 1 to 14 % of queries; at twice it, of at most 0.7 %; without a bound, of
+  enters the first three of 0 to 14 % of queries; at twice it, of at most 0.7 %; without a bound, of
   7 to 92 %.
 """
 
-ABSTAINING = """Share of queries of the sets alone whose first skill has at least so much lexical evidence
-(`min_evidence`), or such a margin over the second, when the right skills are in the library and when
-they have been removed.
+ABSTAINING = """Share of queries of the sets alone whose first skill has at least so much evidence
+(`min_evidence`), or such a margin over the second, when the right skills are in the library and
+when they have been removed.
 """
 
 
@@ -81,8 +81,8 @@ def blend(channels: Channels, strength: float) -> np.ndarray:
 
 def variant(
     strength: float = 0.5,
-    weight: float = 1.5,
-    power: float = 0.5,
+    weight: float = 2.0,
+    power: float = 0.75,
     kind: str = "max",
     focus: bool = True,
 ) -> Callable[[Channels], np.ndarray]:
@@ -109,14 +109,16 @@ VARIANTS: dict[str, Callable[[Channels], np.ndarray]] = {
     "no background removed": variant(strength=0.0),
     "three quarters removed": variant(strength=0.75),
     "all of it removed": variant(strength=1.0),
-    "sum of BM25 and coverage instead of the greater": variant(kind="sum"),
+    "sum of BM25 and coverage (times 0.6) instead of the greater": variant(kind="sum"),
     "BM25 alone as evidence": variant(kind="bm25"),
     "coverage alone as evidence": variant(kind="coverage"),
-    "evidence not damped by what it covers": variant(weight=0.8, power=0.0),
-    "evidence damped by c instead of its root": variant(weight=2.5, power=1.0),
-    "weight of evidence 1.0": variant(weight=1.0),
-    "weight of evidence 2.0": variant(weight=2.0),
+    "evidence not damped by what it covers: weight 0.8": variant(weight=0.8, power=0.0),
+    "damped by the root of c: weight 1.5": variant(weight=1.5, power=0.5),
+    "damped by c: weight 2": variant(power=1.0),
+    "damped by c: weight 2.5": variant(weight=2.5, power=1.0),
+    "weight of evidence 1.5": variant(weight=1.5),
     "weight of evidence 2.5": variant(weight=2.5),
+    "weight of evidence 3": variant(weight=3.0),
     "no bound on breadth": variant(focus=False),
 }
 

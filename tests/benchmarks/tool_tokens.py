@@ -88,4 +88,4 @@ def measure(folder: Path, ks: tuple[int, ...] = (3, 10)) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Path(sys.argv[1])), indent=2))  # noqa: T201
+    print(json.dumps(measure(Path(sys.argv[1])), indent=2))
