@@ -16,7 +16,7 @@ import numpy as np
 from skillsight_core import tokenize
 
 POOL = 300
-WEIGHT, DAMPING = 2.0, 0.75  # of lexical evidence in "robust"
+WEIGHT = 2.0  # of lexical evidence in "robust"
 
 
 class Hit(NamedTuple):
@@ -152,7 +152,7 @@ class Reference:
         if self.fusion == "robust":
             z_s = z([(dense[i] + semantic[i]) / 2 for i in pool])
             focused = [lexical[i] * self.focus(i) for i in pool]
-            damping = WEIGHT * max(focused, default=0) ** DAMPING
+            damping = WEIGHT * max(focused, default=0)
             z_l = [
                 damping * max(pair)
                 for pair in zip(z([bm25[i] for i in pool]), z(focused), strict=True)

@@ -82,7 +82,7 @@ def blend(channels: Channels, strength: float) -> np.ndarray:
 def variant(
     strength: float = 0.5,
     weight: float = 2.0,
-    power: float = 0.75,
+    power: float = 1.0,
     kind: str = "max",
     focus: bool = True,
 ) -> Callable[[Channels], np.ndarray]:
@@ -112,10 +112,9 @@ VARIANTS: dict[str, Callable[[Channels], np.ndarray]] = {
     "sum of BM25 and coverage (times 0.6) instead of the greater": variant(kind="sum"),
     "BM25 alone as evidence": variant(kind="bm25"),
     "coverage alone as evidence": variant(kind="coverage"),
-    "evidence not damped by what it covers: weight 0.8": variant(weight=0.8, power=0.0),
-    "damped by the root of c: weight 1.5": variant(weight=1.5, power=0.5),
-    "damped by c: weight 2": variant(power=1.0),
-    "damped by c: weight 2.5": variant(weight=2.5, power=1.0),
+    "evidence not damped by what it covers, weight 0.8": variant(weight=0.8, power=0.0),
+    "evidence damped by the root of c, weight 1.5": variant(weight=1.5, power=0.5),
+    "evidence damped by c**0.75, weight 2": variant(power=0.75),
     "weight of evidence 1.5": variant(weight=1.5),
     "weight of evidence 2.5": variant(weight=2.5),
     "weight of evidence 3": variant(weight=3.0),

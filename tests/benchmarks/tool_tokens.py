@@ -18,6 +18,8 @@ from typing import Any
 
 from skillsight_core import SentenceTransformerEncoder, ToolSelector
 
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tools-livemcp"
+
 
 def lines(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as stream:
@@ -88,4 +90,8 @@ def measure(folder: Path, ks: tuple[int, ...] = (3, 10)) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Path(sys.argv[1])), indent=2))
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
+    if folder.is_dir():
+        print(json.dumps(measure(folder), indent=2))
+    else:
+        print(f"skipped: there is no {folder}; name a folder in BEIR layout")
