@@ -238,22 +238,16 @@ class Library:
         first, end = segment.bounds[row - start : row - start + 2].tolist()
         return segment.tokens[first:end]
 
-    def gather(self, rows: Rows, column: str) -> NDArray[np.generic]:
-        """Entries of one per-row array of the segments, by its name."""
+    def embeddings(self, rows: Rows) -> Floats:
+        """Unit vectors of some rows, (len(rows), m)."""
         if len(self.segments) == 1:
-            return cast(NDArray[np.generic], getattr(self.segments[0], column)[rows])
+            return self.segments[0].embeddings[rows]
         which = np.searchsorted(self.offsets, rows, side="right") - 1
-        first = getattr(self.segments[0], column)
-        out = np.empty((len(rows), *first.shape[1:]), first.dtype)
+        out = np.empty((len(rows), self.n_features), np.float32)
         for number in np.unique(which).tolist():
             mine = which == number
-            out[mine] = getattr(self.segments[number], column)[rows[mine] - self.offsets[number]]
+            out[mine] = self.segments[number].embeddings[rows[mine] - self.offsets[number]]
         return out
-
-    def embeddings(self, rows: Rows) -> Floats:
-        if len(rows) == 0:
-            return np.zeros((0, self.n_features), np.float32)
-        return cast(Floats, self.gather(rows, "embeddings"))
 
     @cached_property
     def lengths(self) -> Ints:
@@ -281,6 +275,11 @@ class Library:
             return np.ones(len(breadth))
         usual = _MARGIN * float(np.quantile(breadth[self.alive], _BROADEST, method="lower"))
         return np.minimum(1.0, max(usual, 1.0) / np.maximum(breadth, 1))
+
+    @cached_property
+    def digests(self) -> NDArray[np.uint64]:
+        """Digest of the text of each row."""
+        return _joined([segment.digests[:, 0] for segment in self.segments], np.uint64)
 
     def _segment_of(self, row: int) -> tuple[Segment, int]:
         number = bisect_right(self.offsets, row) - 1

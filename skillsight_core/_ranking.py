@@ -113,14 +113,15 @@ class Ranking:
         sure = np.flatnonzero(values > border + _ROUNDING)
         close = np.flatnonzero(np.abs(values - border) <= _ROUNDING)
         exact = _inner(self.library.embeddings(close), self.projected)
-        return np.concatenate([sure, close[best(exact, size - len(sure))]])
+        ties = self.library.digests[close]
+        return np.concatenate([sure, close[best(exact, size - len(sure), ties)]])
 
     def lexical_rows(self, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by BM25, best first; those whose name the query is before all."""
         values = self.evidence.leaders()
         values[self.named] = np.inf
         rows = np.flatnonzero((values > 0) & allowed)
-        return rows[best(values[rows], self.options.pool_size)]
+        return rows[best(values[rows], self.options.pool_size, self.library.digests[rows])]
 
     def order(self, rows: Rows) -> Ranked:
         """Score the rows against each other and put the best first.
@@ -171,8 +172,7 @@ class Ranking:
         """The ranking without what has too little evidence or repeats the text of a better one."""
         keep = ranked.channels.coverage >= self.options.min_evidence
         if self.options.unique_texts:
-            digests = self.library.gather(ranked.rows, "digests")[:, 0]
-            _, first = np.unique(digests, return_index=True)
+            _, first = np.unique(self.library.digests[ranked.rows], return_index=True)
             keep &= np.isin(np.arange(len(ranked.rows)), first)
         return ranked if keep.all() else ranked.take(np.flatnonzero(keep))
 
@@ -198,13 +198,18 @@ class Ranking:
         ]
 
 
-def best(values: NDArray[np.floating], size: int) -> Rows:
-    """Positions of the greatest values, best first; of equal ones the first."""
+def best(values: NDArray[np.floating], size: int, ties: NDArray[np.uint64] | None = None) -> Rows:
+    """Positions of the greatest values, best first; equal ones by ``ties``, then by position.
+
+    Candidates that tie are told apart by what they are (their digests), not by where they stand:
+    a library that was read in another order has the same ones.
+    """
     places = np.arange(len(values))
     if size < len(values):
         border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
         places = np.flatnonzero(values >= border)
-    return places[np.argsort(-values[places], kind="stable")[:size]]
+    second = places if ties is None else ties[places]
+    return places[np.lexsort((second, -values[places]))[:size]]
 
 
 def _inner(embeddings: Floats, vector: Floats) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ Nothing comes from the package but the tokenizer. Documents are rows of a matrix
 
 from __future__ import annotations
 
+import hashlib
 import math
 import unicodedata
 from collections import Counter
@@ -88,6 +89,7 @@ class Reference:
         self.generic = {t for t, df in self.df.items() if idf(df, self.n) < self.threshold}
         self.counts = [Counter(tokenize(text)) for text in texts]
         self.names = [name_of(text) for text in texts]
+        self.ties = [tie_of(text) for text in texts]
         self.G = directions(texts, self.vectors, sorted(self.generic))
         _, self.sigma, right = np.linalg.svd(self.G, full_matrices=False)
         self.rank_ = rank_of(self.sigma)
@@ -142,12 +144,13 @@ class Reference:
         semantic = (self.projected @ (self.projector @ q)).tolist()
         dense = (self.vectors @ q).tolist()
         lexical = self.coverage(query)
-        rows = first(self.pool, semantic, range(self.n))
+        rows = first(self.pool, semantic, range(self.n), self.ties)
         if self.fusion == "robust":
             bm25 = self.bm25(query)
             named = [name != "" and name == name_of(query) for name in self.names]
             best = [math.inf if named[i] else bm25[i] for i in range(self.n)]
-            rows |= first(self.pool, best, (i for i in range(self.n) if lexical[i] > 0 or named[i]))
+            found = (i for i in range(self.n) if lexical[i] > 0 or named[i])
+            rows |= first(self.pool, best, found, self.ties)
         pool = sorted(rows)
         if self.fusion == "robust":
             z_s = z([(dense[i] + semantic[i]) / 2 for i in pool])
@@ -177,8 +180,13 @@ def name_of(text: str) -> str:
     return "".join(character for character in line.casefold() if character.isalnum())
 
 
-def first(size: int, values: Sequence[float], rows) -> set[int]:
-    return set(sorted(rows, key=lambda i: (-values[i], i))[:size])
+def tie_of(text: str) -> bytes:
+    """What decides between candidates with equal values: 64 bits of the text's SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8] if text else b""
+
+
+def first(size: int, values: Sequence[float], rows, ties: Sequence[bytes]) -> set[int]:
+    return set(sorted(rows, key=lambda i: (-values[i], ties[i], i))[:size])
 
 
 def z(values: Sequence[float]) -> list[float]:
