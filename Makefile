@@ -28,6 +28,7 @@ bench: .venv/dev.stamp ## ratios of time, measured side by side
 
 results: .venv/dev.stamp ## measure every method on ../shared/data and write examples/results
 	$(BIN)/python examples/results/measure.py
+	$(BIN)/python examples/results/ranking.py
 
 clean: ## remove the virtual environment and what tools left behind
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
