@@ -415,9 +415,16 @@ class SkillSight(Learner):
         ------
         LibraryFileError
             The folder holds no library, a damaged one, one of another format or of another
-            encoder or tokenizer.
+            encoder, dimension or tokenizer.
         """
-        saved = _persistence.load(path, mmap=mmap, encoder=encoder_name(encoder))
+        name = encoder_name(encoder)
+        saved = _persistence.load(path, mmap=mmap, encoder=name)
+        nameless = name is None or saved.encoder is None
+        if nameless and encoder is not None and not isinstance(encoder, str):
+            size = np.shape(encoder.encode([""]))[-1]  # names cannot tell, dimensions may
+            if saved.library.n_rows and size != saved.library.n_features:
+                known = saved.library.n_features
+                raise _persistence.mismatch(path, "the encoder's dimension", known, size)
         given = _tokenizer_name(tokenizer)
         built_with = saved.parameters.pop("tokenizer")
         if given != built_with:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -49,7 +50,12 @@ class Learner:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        kept = {name: value for name, value in vars(self).items() if name != "_lock"}
+        if "_state" in kept:  # of a vocabulary that may be growing, the part that is learned
+            library = kept["_state"].library
+            own = replace(library, vocabulary=library.vocabulary.copy())
+            kept["_state"] = kept["_state"]._replace(library=own)
+        return kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())

@@ -96,9 +96,19 @@ def load(path: str | PathLike[str], *, mmap: bool, encoder: str | None) -> Saved
     """Read what `save` wrote, or say in one sentence why not."""
     folder = Path(path)
     manifest = _read_manifest(folder)
-    if encoder is not None and manifest["encoder"] is not None and encoder != manifest["encoder"]:
-        raise mismatch(folder, "encoder", manifest["encoder"], encoder)
-    arrays = _read_arrays(folder, manifest["arrays"], mmap=mmap)
+    try:
+        built_with = manifest["encoder"]
+        if encoder is not None and built_with is not None and encoder != built_with:
+            raise mismatch(folder, "encoder", built_with, encoder)
+        return _assembled(manifest, _read_arrays(folder, manifest["arrays"], mmap=mmap))
+    except (KeyError, TypeError) as error:  # checksums are right, but nothing here wrote this
+        raise LibraryFileError(
+            f"SkillSight.load: {MANIFEST} or its arrays lack what every library has ({error}): "
+            f"{folder}"
+        ) from None
+
+
+def _assembled(manifest: dict[str, Any], arrays: Arrays) -> Saved:
     background = Background(arrays["basis"], arrays["singular_values"])
     statistics = Statistics(arrays["df"], manifest["skills"], manifest["words"])
     segments: tuple[Segment, ...] = ()
@@ -162,8 +172,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"SkillSight.load: {MANIFEST} does not match its checksum, it was changed or damaged "
             f"after it was written: {folder}"
         )
-    file = manifest["arrays"]["file"]
-    if not _ARRAYS.fullmatch(file):  # it is read, and removed by the next save
+    described = manifest.get("arrays")
+    file = described.get("file") if isinstance(described, dict) else None
+    if not isinstance(file, str) or not _ARRAYS.fullmatch(
+        file
+    ):  # it is read, and removed by the next save
         raise LibraryFileError(
             f"SkillSight.load: the arrays file must lie in the folder and be named as save names "
             f"it, got {file!r}: {folder}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import pickle
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -200,6 +202,66 @@ def test_another_encoder_is_refused_by_both_names(folder):
 def test_a_library_without_encoder_takes_any(tmp_path):
     made(20).fit().save(tmp_path)
     assert SkillSight.load(tmp_path, encoder="any").encoder_name_ is None
+
+
+def test_a_nameless_encoder_of_another_dimension_is_refused_by_both_dimensions(folder):
+    nameless = HashEncoder(12)
+    nameless.name = None
+    with pytest.raises(
+        LibraryFileError,
+        match=r"SkillSight.load: the encoder's dimension must be the one the library was built "
+        r"with, 48, got 12: .*lib",
+    ):
+        SkillSight.load(folder, encoder=nameless)
+    fitting = HashEncoder(48)
+    fitting.name = None
+    assert SkillSight.load(folder, encoder=fitting).encoder_name_ == "minilm"
+
+
+@pytest.mark.parametrize(
+    ("missing", "complaint"),
+    [
+        ("parameters", r"lack what every library has \('parameters'\)"),
+        ("words", r"lack what every library has \('words'\)"),
+        ("dimension", r"lack what every library has \('dimension'\)"),
+        (
+            "arrays",
+            "the arrays file must lie in the folder and be named as save names it, got None",
+        ),
+    ],
+)
+def test_a_forged_manifest_that_lacks_something_is_refused(folder, missing, complaint):
+    path = folder / "library.json"
+    manifest = json.loads(path.read_text())
+    del manifest[missing], manifest["checksum"]
+    text = json.dumps(manifest, sort_keys=True)
+    manifest["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(LibraryFileError, match=complaint):
+        SkillSight.load(folder)
+
+
+def test_a_copy_made_while_another_thread_adds_is_whole():
+    ss = made(40).fit()
+    more = made(900)
+    stop = threading.Event()
+
+    def add():
+        for i in range(40, 900):
+            if stop.is_set():
+                return
+            ss.add([f"{more.texts[i]} word{i}"], [more.vectors[i]], [more.ids[i]])
+
+    writer = threading.Thread(target=add)
+    writer.start()
+    try:
+        copies = [pickle.loads(pickle.dumps(ss)) for _ in range(30)]
+    finally:
+        stop.set()
+        writer.join()
+    for copied in copies:
+        assert len(copied.ids_) == copied.n_skills_
+        assert copied.rank("bazar", embed("bazar"), k=1)
 
 
 def test_another_tokenizer_is_refused_by_both_names(tmp_path, folder):
