@@ -12,6 +12,8 @@ from __future__ import annotations
 import gzip
 import json
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +51,22 @@ def queries(texts: list[str], vectors: np.ndarray) -> tuple[list[str], np.ndarra
     return asked, near / np.linalg.norm(near, axis=1, keepdims=True)
 
 
-def dense_top(vectors: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
-    """Plain exact dense retrieval."""
+def dense_by_partition(vectors: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
+    """Plain exact dense retrieval that sorts no more than it must."""
     scores = vectors @ query
     rows = np.argpartition(-scores, k)[:k]
     return rows[np.argsort(-scores[rows], kind="stable")]
+
+
+def dense_by_sorting(vectors: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
+    """Plain exact dense retrieval as it is mostly written."""
+    return np.argsort(-(vectors @ query))[:k]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -62,19 +75,18 @@ def main() -> None:
     print(f"{name}: {vectors.shape[0]:,} x {vectors.shape[1]}, {QUERIES} queries, k = 3")
     for label, estimator in (("default", SkillSight()), ("published", SkillSight.paper())):
         fitted = estimator.fit(texts, vectors, list(map(str, range(len(texts)))))
-        times: dict[str, list[float]] = {"dense": [], "ours": []}
-        for _ in range(ROUNDS):
-            for query, point in zip(asked, points, strict=True):
-                start = time.perf_counter()
-                dense_top(vectors, point, 3)
-                middle = time.perf_counter()
-                fitted.rank(query, point, k=3)
-                times["dense"].append(middle - start)
-                times["ours"].append(time.perf_counter() - middle)
-        dense, ours = (float(np.median(times[key])) for key in ("dense", "ours"))
+        rounds = [
+            (
+                seconds(partial(dense_by_partition, vectors, point, 3)),
+                seconds(partial(dense_by_sorting, vectors, point, 3)),
+                seconds(partial(fitted.rank, query, point, k=3)),
+            )
+            for query, point in list(zip(asked, points, strict=True)) * ROUNDS
+        ]
+        partition, sorting, ours = np.median(rounds, axis=0)
         print(
-            f"{label:10s} {1e3 * ours:6.2f} ms a query, dense {1e3 * dense:6.2f} ms: "
-            f"ratio {ours / dense:.2f}"
+            f"{label:10s} ratio {ours / partition:.2f} to the product and a partition, "
+            f"{ours / sorting:.2f} to the product and a sort"
         )
 
 

@@ -22,10 +22,12 @@ from skillsight_core import SkillSight
 SKILLS, DIMENSIONS, WORDS = 100_000, 384, 60
 CHANGES = 200
 READER = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from skillsight_core import SkillSight
 SkillSight.load(sys.argv[1]).rank("word3 word1000 word5000", [1.0] * int(sys.argv[2]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+status = Path("/proc/self/status")  # resource.getrusage would count the parent's peak, too
+print(re.search(r"VmHWM:\\s*(\\d+)", status.read_text())[1] if status.exists() else 0)
 """
 
 
