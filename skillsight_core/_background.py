@@ -14,7 +14,7 @@ def effective_rank(singular_values: NDArray[np.floating]) -> int:
     """Spectral effective rank: ``ceil(exp(H))``, H the entropy of ``sigma_i**2 / sum sigma**2``.
 
     From ``sigma_i`` instead of its square the rank grows to a large part of the space and the
-    projection takes the meaning away with the background (METHOD section 5).
+    projection takes the meaning away with the background.
     """
     power = np.square(np.asarray(singular_values, dtype=np.float64))
     if power.sum() == 0.0:

@@ -125,7 +125,7 @@ class SkillSight(Learner):
 
     @classmethod
     def paper(cls) -> Self:
-        """Return an estimator with the published configuration (METHOD sections 1 to 4)."""
+        """Return an estimator with the published configuration (arXiv:2607.18785)."""
         return cls(beta=1.0, pool_size=300, fusion="rectified", background="low-idf")
 
     # -- ranking ---------------------------------------------------------------------------------

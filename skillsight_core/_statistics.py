@@ -76,7 +76,7 @@ class Statistics:
         """Otsu's threshold over token occurrences: each token's IDF weighted by its df.
 
         Weighting every vocabulary entry alike would put the border among content words, since
-        most entries occur once (METHOD section 5).
+        most entries occur once.
         """
         counts = np.bincount(self.df)  # how many tokens share each df; IDF depends on df alone
         df = np.flatnonzero(counts[1:]) + 1 if len(counts) > 1 else np.empty(0, np.intp)
