@@ -62,7 +62,7 @@ def rectified(channels: Channels) -> Standardised:
     return Standardised(z_scores(channels.semantic), z_scores(channels.coverage))
 
 
-# Of lexical against semantic evidence. The mean over 22 runs is flat from 1.5 to 2.5; with more,
+# Of lexical against semantic evidence. The mean over 13 runs is flat from 1.5 to 2.5; with more,
 # small tool sets fall below plain cosine (examples/results/ranking.md).
 _WEIGHT = 2.0
 
