@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,10 @@ class Background:
         basis = np.ascontiguousarray(vectors[:, : min(wanted, present)], dtype=np.float32)
         return cls(basis, sigma)
 
+    @cached_property
+    def _wide(self) -> NDArray[np.float64]:
+        return self.basis.astype(np.float64)
+
     def project(self, vectors: Floats) -> Floats:
         """Take the background out: ``v - B B^T v``, for (m,) or (n, m), in float32.
 
@@ -76,15 +81,14 @@ class Background:
         """
         if self.basis.shape[1] == 0:
             return vectors.astype(np.float32)
-        basis = self.basis.astype(np.float64)
         wide = vectors.astype(np.float64)
-        return (wide - (wide @ basis) @ basis.T).astype(np.float32)
+        return (wide - (wide @ self._wide) @ self._wide.T).astype(np.float32)
 
     def energy(self, vectors: Floats) -> NDArray[np.float64]:
         """Share of each row of (n, m) that lies in the background: ``||B^T v||^2 / ||v||^2``."""
         if self.basis.shape[1] == 0:
             return np.zeros(len(vectors))
         wide = vectors.astype(np.float64)
-        inside = np.square(wide @ self.basis.astype(np.float64)).sum(axis=1)
+        inside = np.square(wide @ self._wide).sum(axis=1)
         share: NDArray[np.float64] = np.clip(inside / np.square(wide).sum(axis=1), 0.0, 1.0)
         return share

@@ -108,7 +108,7 @@ class Evidence:
         ``l = |d| / mean |d|`` (Robertson and Zaragoza 2009, with Lucene's idf).
         """
         gain = self._gain(repeats.astype(np.float64), rows)
-        return cast(Values, (self._idf()[:, None] * gain).sum(axis=0))
+        return cast(Values, (self.idf[:, None] * gain).sum(axis=0))
 
     def leaders(self) -> Values:
         """BM25 of every row of the library by the words that are not common.
@@ -117,7 +117,7 @@ class Evidence:
         whoever is a candidate.
         """
         rows, slots, repeats = self.postings
-        gain = self._idf()[slots] * self._gain(repeats.astype(np.float64), rows)
+        gain = self.idf[slots] * self._gain(repeats.astype(np.float64), rows)
         scores = np.bincount(rows, weights=gain, minlength=self.library.n_rows)
         return scores.astype(np.float64, copy=False)
 
@@ -131,10 +131,12 @@ class Evidence:
                 found[place] = tokens[np.minimum(at, len(tokens) - 1)] == self.numbers
         return found
 
-    def _idf(self) -> Values:
+    @cached_property
+    def idf(self) -> Values:
+        """BM25's own IDF of the tokens, which is never negative."""
         n_skills = self.library.statistics.n_skills
         return np.log1p((n_skills - self.df + 0.5) / (self.df + 0.5))
 
     def _gain(self, repeats: Values, rows: Rows | Ints) -> Values:
-        length = self.library.lengths[rows] / self.library.statistics.mean_length
-        return repeats * (_K1 + 1.0) / (repeats + _K1 * (1.0 - _B + _B * length))
+        norm = _K1 * (1.0 - _B + _B * self.library.relative_lengths[rows])
+        return repeats * (_K1 + 1.0) / (repeats + norm)

@@ -253,6 +253,11 @@ class Library:
     def lengths(self) -> Ints:
         return _joined([segment.lengths for segment in self.segments], np.int32)
 
+    @cached_property
+    def relative_lengths(self) -> NDArray[np.float64]:
+        """Length of each row as a multiple of the mean."""
+        return self.lengths / self.statistics.mean_length
+
     def named(self, digest: int) -> Rows:
         """Rows of the name with this digest, removed ones included; none for 0."""
         rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
@@ -110,18 +110,21 @@ class Ranking:
             return np.flatnonzero(allowed)
         values = similarities if allowed.all() else np.where(allowed, similarities, -np.inf)
         border = np.partition(values, len(values) - size)[len(values) - size]
-        sure = np.flatnonzero(values > border + _ROUNDING)
-        close = np.flatnonzero(np.abs(values - border) <= _ROUNDING)
+        rows = np.flatnonzero(values >= border - _ROUNDING)
+        is_sure = values[rows] > border + _ROUNDING
+        sure, close = rows[is_sure], rows[~is_sure]
         exact = _inner(self.library.embeddings(close), self.projected)
-        ties = self.library.digests[close]
-        return np.concatenate([sure, close[best(exact, size - len(sure), ties)]])
+        digests = self.library.digests
+        first = best(exact, size - len(sure), lambda at: digests[close[at]])
+        return np.concatenate([sure, close[first]])
 
     def lexical_rows(self, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by BM25, best first; those whose name the query is before all."""
         values = self.evidence.leaders()
         values[self.named] = np.inf
         rows = np.flatnonzero((values > 0) & allowed)
-        return rows[best(values[rows], self.options.pool_size, self.library.digests[rows])]
+        digests = self.library.digests
+        return rows[best(values[rows], self.options.pool_size, lambda at: digests[rows[at]])]
 
     def order(self, rows: Rows) -> Ranked:
         """Score the rows against each other and put the best first.
@@ -198,8 +201,12 @@ class Ranking:
         ]
 
 
-def best(values: NDArray[np.floating], size: int, ties: NDArray[np.uint64] | None = None) -> Rows:
-    """Positions of the greatest values, best first; equal ones by ``ties``, then by position.
+def best(
+    values: NDArray[np.floating],
+    size: int,
+    ties: Callable[[Rows], NDArray[np.unsignedinteger]] | None = None,
+) -> Rows:
+    """Positions of the greatest values, best first; equal ones by their ``ties``, then by position.
 
     Candidates that tie are told apart by what they are (their digests), not by where they stand:
     a library that was read in another order has the same ones.
@@ -208,7 +215,7 @@ def best(values: NDArray[np.floating], size: int, ties: NDArray[np.uint64] | Non
     if size < len(values):
         border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
         places = np.flatnonzero(values >= border)
-    second = places if ties is None else ties[places]
+    second = places if ties is None else ties(places)
     return places[np.lexsort((second, -values[places]))[:size]]
 
 
