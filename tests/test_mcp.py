@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from skillsight_core import ToolSelector
-from tests.conftest import ROOT
 from tests.fakes import HashEncoder
 
 pytest.importorskip("mcp.server.mcpserver")
@@ -62,14 +58,3 @@ async def test_tools_of_two_servers_are_kept_apart_and_a_new_one_is_found():
         assert tool.name == "water_plants"
         result = await one.call_tool(tool.name, {"what": "ferns"})
     assert result.content[0].text == "watered ferns"
-
-
-@pytest.mark.usefixtures("minilm")
-def test_the_example_talks_to_a_server_over_stdio():
-    done = subprocess.run(
-        [sys.executable, "examples/tools_mcp.py"],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "the server has 8 tools" in done.stdout
-    assert "called convert_currency: 20.00 USD are 22.00 EUR" in done.stdout
