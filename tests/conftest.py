@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from skillsight_core._encoders import SentenceTransformerEncoder
+from skillsight_core import SentenceTransformerEncoder, SkillSightWarning
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def ours(caught: pytest.WarningsRecorder) -> list[warnings.WarningMessage]:
+    """SkillSight's own warnings, whatever others said in between."""
+    return [one for one in caught if issubclass(one.category, SkillSightWarning)]
 
 
 @pytest.fixture(scope="session", autouse=True)

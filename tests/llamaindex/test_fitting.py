@@ -14,7 +14,7 @@ import skillsight_llamaindex
 from skillsight_core import Encoder, LibraryFileError, SkillSight, SkillSightWarning
 from skillsight_llamaindex import LlamaIndexEncoder, fit_index, fit_nodes
 from skillsight_llamaindex import _stores as stores
-from tests.conftest import ROOT
+from tests.conftest import ROOT, ours
 from tests.fakes import HashEncoder
 from tests.llamaindex.parts import (
     STORES,
@@ -139,5 +139,5 @@ def test_warns_of_vectors_that_a_distance_does_not_rank_right(store: str, metric
     index = make_index(store, nodes, hash_embedding(), metric=metric)
     with pytest.warns(SkillSightWarning, match=f"1 of 20 vectors.*compares by {metric}") as caught:
         fit_index(index)
-    assert nodes[4].node_id in str(caught[0].message)
+    assert nodes[4].node_id in str(ours(caught)[0].message)
     fit_index(make_index("simple", nodes, hash_embedding()))  # a cosine does, and says nothing
