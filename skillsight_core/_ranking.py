@@ -143,11 +143,12 @@ class Ranking:
     def channels(self, rows: Rows) -> Channels:
         embeddings = self.library.embeddings(rows)
         repeats = self.evidence.repeats(rows)
+        by_words = self.options.fusion.lexical_candidates  # the other recipe has no use for BM25
         return Channels(
             dense=_inner(embeddings, self.vector),
             semantic=_inner(embeddings, self.projected),
             coverage=self.evidence.coverage(repeats),
-            bm25=self.evidence.bm25(repeats, rows),
+            bm25=self.evidence.bm25(repeats, rows) if by_words else np.zeros(len(rows)),
             focus=self.library.focus[rows],
             named=np.isin(rows, self.named),
         )
@@ -155,7 +156,7 @@ class Ranking:
     def beyond(self, ranked: Ranked, allowed: NDArray[np.bool_]) -> Ranked:
         """Continue the ranking with the rows that were no candidates, in semantic order.
 
-        They share one score, just below the last candidate's.
+        They share one score, just below that of the last candidate.
         """
         rest = allowed.copy()
         rest[ranked.rows] = False

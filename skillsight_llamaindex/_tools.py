@@ -79,9 +79,7 @@ class SkillSightToolRetriever(ObjectRetriever[BaseTool]):
         if bundle.query_str in self.selector:
             return self.selector.select(bundle.query_str, 0)
         history = self._memory.get() if self._memory is not None else []
-        messages = _conversation(history, bundle)
-        queries = self.selector.queries_of(messages)
-        vectors = self._known(bundle, queries)
+        messages, queries, vectors = self._asked(bundle, history)
         if vectors is None:
             model = self._embed_model
             if isinstance(model, BaseEmbedding):
@@ -97,9 +95,7 @@ class SkillSightToolRetriever(ObjectRetriever[BaseTool]):
         if bundle.query_str in self.selector:
             return self.selector.select(bundle.query_str, 0)
         history = await self._memory.aget() if self._memory is not None else []
-        messages = _conversation(history, bundle)
-        queries = self.selector.queries_of(messages)
-        vectors = self._known(bundle, queries)
+        messages, queries, vectors = self._asked(bundle, history)
         if vectors is None:
             model = self._embed_model
             if isinstance(model, BaseEmbedding):
@@ -108,6 +104,14 @@ class SkillSightToolRetriever(ObjectRetriever[BaseTool]):
                 vectors = await asyncio.to_thread(self.selector.query_encoder.encode, queries)
             self._latest = (queries, vectors)
         return await asyncio.to_thread(self.selector.select, messages, query_embeddings=vectors)
+
+    def _asked(
+        self, bundle: QueryBundle, history: Sequence[ChatMessage]
+    ) -> tuple[list[ChatMessage], list[str], Any]:
+        """The conversation, the queries that it comes to, and their vectors where known."""
+        messages = _conversation(history, bundle)
+        queries = self.selector.queries_of(messages)
+        return messages, queries, self._known(bundle, queries)
 
     def _known(self, bundle: QueryBundle, queries: list[str]) -> Any:
         """Vectors that came with the query or were computed for the call before."""
