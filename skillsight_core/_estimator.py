@@ -302,8 +302,8 @@ class SkillSight(Learner):
         ranking = self._ranking(library, background, query, query_embedding, of=of)
         candidates = ranking.candidates(ranking.similarities(), library.alive)
         ranked = ranking.order(np.union1d(candidates, row))
-        place = np.flatnonzero(ranked.rows == row)
-        return ranking.results(ranked.take(place), 1, first_rank=int(place[0]) + 1)[0]
+        place = int(np.flatnonzero(ranked.rows[ranked.order] == row)[0])
+        return ranking.result(ranked, place)
 
     def lexical_candidates(self, query: str) -> list[str]:
         """Ids of the ``pool_size`` skills with the most lexical evidence, best first, for hosts.
@@ -486,7 +486,7 @@ def _best(
 ) -> list[RankedSkill]:
     ranked = ranking.order(ranking.candidates(similarities, allowed))
     kept = ranking.shortened(ranked)
-    if k > len(kept.rows):
+    if k > len(kept.order):
         kept = ranking.shortened(ranking.beyond(ranked, allowed))
     return ranking.results(kept, k)
 

@@ -64,7 +64,10 @@ class Evidence:
         if specific:
             kept = np.flatnonzero(~library.statistics.is_generic(df))
             distinct, numbers, df = [distinct[i] for i in kept], numbers[kept], df[kept]
-        return cls(library, tuple(distinct), numbers, df, library.statistics.weight(df, beta))
+        # In steps of 2**-40, so that sums are exact in any order: rows with the same words have
+        # the same coverage, none has more than those with all of them, and theirs is exactly 1.
+        weights = np.rint(library.statistics.weight(df, beta) * 2.0**40) / 2.0**40
+        return cls(library, tuple(distinct), numbers, df, weights)
 
     @cached_property
     def is_common(self) -> NDArray[np.bool_]:
@@ -78,38 +81,32 @@ class Evidence:
         rows, slots, repeats = self.library.postings(self.numbers[telling])
         return Postings(rows, telling[slots], repeats)
 
-    def repeats(self, rows: Rows) -> Repeats:
-        """How often each row contains each token, (t, len(rows))."""
-        found = np.zeros((len(self.tokens), len(rows)), np.uint16)
-        found[self.is_common] = self.library.repeats(self.numbers[self.is_common], rows)
-        place = np.full(self.library.n_rows, -1, np.int32)
-        place[rows] = np.arange(len(rows))
-        at = place[self.postings.rows]
-        here = at >= 0
-        found[self.postings.slots[here], at[here]] = self.postings.repeats[here]
-        return found
+    def common(self, rows: Rows) -> Repeats:
+        """How often each row contains each of the common tokens, (common, len(rows))."""
+        return self.library.repeats(self.numbers[self.is_common], rows)
 
-    def coverage(self, repeats: Repeats) -> Values:
+    def coverage(self, rows: Rows, common: Repeats) -> Values:
         """Weighted share of the query's words in each row, in [0, 1].
 
         ``s_lex(q, d) = sum_t w(t) [t in d] / sum_t w(t)``; 0 where there is no word to cover.
         """
-        # The last column has every word. Not a matrix product: all columns are added up in one
-        # order, so equal rows are equal, none is above the last, and full coverage is exactly 1.
-        present = np.column_stack([repeats > 0, np.ones(len(self.tokens), np.bool_)])
-        covered = (self.weights[:, None] * present).sum(axis=0)
-        total = covered[-1]
-        return cast(Values, covered[:-1] / total if total > 0.0 else np.zeros(repeats.shape[1]))
+        total = self.weights.sum()
+        if total == 0.0:
+            return np.zeros(len(rows))
+        covered = self._added_up(self.weights[self.postings.slots])[rows]
+        covered += (self.weights[self.is_common, None] * (common > 0)).sum(axis=0)
+        return cast(Values, covered / total)
 
-    def bm25(self, repeats: Repeats, rows: Rows) -> Values:
+    def bm25(self, rows: Rows, common: Repeats) -> Values:
         """BM25 of the query's words in each row, at least 0.
 
         ``sum_t ln(1 + (N - df + 0.5) / (df + 0.5)) * tf (k1 + 1) / (tf + k1 (1 - b + b l))`` with
         ``l = |d| / mean |d|`` (Robertson and Zaragoza 2009, with Lucene's idf).
         """
-        gain = self._gain(repeats.astype(np.float64), rows)
-        return cast(Values, (self.idf[:, None] * gain).sum(axis=0))
+        from_common = self.idf[self.is_common, None] * self._gain(common, rows)
+        return cast(Values, self.leaders[rows] + from_common.sum(axis=0))
 
+    @cached_property
     def leaders(self) -> Values:
         """BM25 of every row of the library by the words that are not common.
 
@@ -117,19 +114,12 @@ class Evidence:
         whoever is a candidate.
         """
         rows, slots, repeats = self.postings
-        gain = self.idf[slots] * self._gain(repeats.astype(np.float64), rows)
-        scores = np.bincount(rows, weights=gain, minlength=self.library.n_rows)
-        return scores.astype(np.float64, copy=False)
+        return self._added_up(self.idf[slots] * self._gain(repeats, rows))
 
-    def matched(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of the tokens each row contains, (len(rows), t); for a few rows."""
-        found = np.zeros((len(rows), len(self.tokens)), np.bool_)
-        for place, row in enumerate(rows.tolist()):
-            tokens = self.library.tokens_of(row)
-            if len(tokens):
-                at = np.searchsorted(tokens, self.numbers)
-                found[place] = tokens[np.minimum(at, len(tokens) - 1)] == self.numbers
-        return found
+    def matched(self, row: int) -> list[bool]:
+        """Which of the tokens a row contains."""
+        present = set(self.library.tokens_of(row).tolist())
+        return [number in present for number in self.numbers.tolist()]
 
     @cached_property
     def idf(self) -> Values:
@@ -137,6 +127,13 @@ class Evidence:
         n_skills = self.library.statistics.n_skills
         return np.log1p((n_skills - self.df + 0.5) / (self.df + 0.5))
 
-    def _gain(self, repeats: Values, rows: Rows | Ints) -> Values:
-        norm = _K1 * (1.0 - _B + _B * self.library.relative_lengths[rows])
-        return repeats * (_K1 + 1.0) / (repeats + norm)
+    def _gain(self, repeats: Repeats, rows: Rows | Ints) -> Values:
+        norms = _K1 * (1.0 - _B) + _K1 * _B * self.library.relative_lengths[rows]
+        tf = repeats.astype(np.float64)
+        return tf * (_K1 + 1.0) / (tf + norms)
+
+    def _added_up(self, values: Values) -> Values:
+        """Sum over the postings of each row of the library, one value given for each posting."""
+        rows = self.postings.rows
+        sums = np.bincount(rows, values, self.library.n_rows)
+        return sums.astype(np.float64, copy=False)  # integers where there is no posting at all

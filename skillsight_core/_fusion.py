@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,18 +43,17 @@ class Standardised(NamedTuple):
 
 
 def z_scores(values: Values) -> Values:
-    """Standardise with the population's deviation; a channel without any contributes 0.
+    """Standardise each row with the population's deviation; one without any contributes 0.
 
     Deviations below what rounding leaves of equal values count as none.
     """
-    if len(values) == 0:
-        return np.zeros(0)
-    centred = values - values.mean()
-    deviation = float(np.sqrt(np.mean(centred**2)))
-    if deviation <= 1e-9 * max(1.0, float(np.abs(values).max())):
-        return np.zeros(len(values))
-    standardised: Values = centred / deviation
-    return standardised
+    size = values.shape[-1]
+    if size == 0:
+        return np.zeros(values.shape)
+    centred = values - values.sum(axis=-1, keepdims=True) / size
+    deviation = np.sqrt((centred * centred).sum(axis=-1, keepdims=True) / size)
+    least = 1e-9 * np.abs(values).max(axis=-1, keepdims=True, initial=1.0)
+    return cast(Values, np.where(deviation > least, centred, 0.0) / np.maximum(deviation, least))
 
 
 def rectified(channels: Channels) -> Standardised:
@@ -80,12 +79,10 @@ def robust(channels: Channels) -> Standardised:
     z-score: c damps the channel by its absolute evidence.
     """
     coverage = channels.coverage * channels.focus
-    lexical = np.maximum(z_scores(channels.bm25), z_scores(coverage))
-    covered = float(coverage.max(initial=0.0))
-    fused = Standardised(
-        z_scores((channels.dense + channels.semantic) / 2.0),
-        _WEIGHT * covered * lexical,
-    )
+    halfway = (channels.dense + channels.semantic) / 2.0
+    semantic, bm25, covered = z_scores(np.stack([halfway, channels.bm25, coverage]))
+    damping = _WEIGHT * float(coverage.max(initial=0.0))
+    fused = Standardised(semantic, damping * np.maximum(bm25, covered))
     return _lifted(fused, channels.named) if channels.named.any() else fused
 
 

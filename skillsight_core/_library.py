@@ -161,10 +161,13 @@ class Segment:
 
     def slices(self, tokens: Ints) -> Iterator[tuple[int, slice]]:
         """Where the inverted index holds each token that occurs: (position in tokens, slice)."""
+        if len(self.terms) == 0:
+            return iter(())
         at = np.searchsorted(self.terms, tokens)
-        for slot, j in enumerate(at.tolist()):
-            if j < len(self.terms) and self.terms[j] == tokens[slot]:
-                yield slot, slice(int(self.starts[j]), int(self.starts[j + 1]))
+        slots = np.flatnonzero(self.terms.take(at, mode="clip") == tokens)
+        at = at[slots]
+        starts, ends = self.starts[at].tolist(), self.starts[at + 1].tolist()
+        return zip(slots.tolist(), map(slice, starts, ends), strict=True)
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,7 @@ class Library:
     def embeddings(self, rows: Rows) -> Floats:
         """Unit vectors of some rows, (len(rows), m)."""
         if len(self.segments) == 1:
-            return self.segments[0].embeddings[rows]
+            return self.segments[0].embeddings.take(rows, axis=0)
         which = np.searchsorted(self.offsets, rows, side="right") - 1
         out = np.empty((len(rows), self.n_features), np.float32)
         for number in np.unique(which).tolist():

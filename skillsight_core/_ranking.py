@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skillsight_core._background import Background, Floats
 from skillsight_core._evidence import Evidence
-from skillsight_core._fusion import Channels, Fusion, Standardised
+from skillsight_core._fusion import Channels, Fusion, Standardised, Values
 from skillsight_core._library import Library, Rows
 from skillsight_core._result import RankedSkill
 
@@ -33,18 +33,12 @@ class Options:
 
 
 class Ranked(NamedTuple):
-    """Rows in the order of the ranking, with their channels."""
+    """Scored rows, and in ``order`` the positions of those that are ranked, best first."""
 
     rows: Rows
     channels: Channels
     fused: Standardised
-
-    def take(self, which: NDArray[np.intp]) -> Ranked:
-        return Ranked(
-            self.rows[which],
-            Channels._make(channel[which] for channel in self.channels),
-            Standardised._make(channel[which] for channel in self.fused),
-        )
+    order: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -88,16 +82,13 @@ class Ranking:
 
     def candidates(self, similarities: Floats, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by each channel that finds candidates, ascending."""
-        options = self.options
-        semantic = self.semantic_rows(similarities, allowed)
-        if not options.lexical or not (options.fusion.lexical_candidates or not options.semantic):
-            return np.sort(semantic)
-        lexical = self.lexical_rows(allowed)
-        chosen = np.zeros(self.library.n_rows, np.bool_)
-        chosen[lexical] = True
-        if options.semantic:
-            chosen[semantic] = True
-        return np.flatnonzero(chosen)
+        by_meaning, by_words = self.options.semantic, self.options.lexical
+        found = []
+        if by_words and (self.options.fusion.lexical_candidates or not by_meaning):
+            found.append(self.lexical_rows(allowed))
+        if by_meaning or not by_words:
+            found.append(self.semantic_rows(similarities, allowed))
+        return np.flatnonzero(self._flags(*found))
 
     def semantic_rows(self, similarities: Floats, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by semantic score.
@@ -111,6 +102,8 @@ class Ranking:
         values = similarities if allowed.all() else np.where(allowed, similarities, -np.inf)
         border = np.partition(values, len(values) - size)[len(values) - size]
         rows = np.flatnonzero(values >= border - _ROUNDING)
+        if len(rows) == size:
+            return rows
         is_sure = values[rows] > border + _ROUNDING
         sure, close = rows[is_sure], rows[~is_sure]
         exact = _inner(self.library.embeddings(close), self.projected)
@@ -120,14 +113,14 @@ class Ranking:
 
     def lexical_rows(self, allowed: NDArray[np.bool_]) -> Rows:
         """Rows of the K best by BM25, best first; those whose name the query is before all."""
-        values = self.evidence.leaders()
-        values[self.named] = np.inf
-        rows = np.flatnonzero((values > 0) & allowed)
+        values = np.where(allowed, self.evidence.leaders, 0.0)
+        values[self.named[allowed[self.named]]] = np.inf
+        rows = np.flatnonzero(values > 0)
         digests = self.library.digests
         return rows[best(values[rows], self.options.pool_size, lambda at: digests[rows[at]])]
 
     def order(self, rows: Rows) -> Ranked:
-        """Score the rows against each other and put the best first.
+        """Score the rows, which are ascending, against each other and put the best first.
 
         Equal scores are ordered by semantic score, then by row.
         """
@@ -137,75 +130,83 @@ class Ranking:
             semantic if self.options.semantic else np.zeros(len(rows)),
             lexical if self.options.lexical else np.zeros(len(rows)),
         )
-        order = np.lexsort((rows, -channels.semantic, -fused.score))
-        return Ranked(rows, channels, fused).take(order)
+        order = np.lexsort((-channels.semantic, -fused.score))  # stable
+        return Ranked(rows, channels, fused, order)
 
     def channels(self, rows: Rows) -> Channels:
         embeddings = self.library.embeddings(rows)
-        repeats = self.evidence.repeats(rows)
+        common = self.evidence.common(rows)
         by_words = self.options.fusion.lexical_candidates  # the other recipe has no use for BM25
         return Channels(
             dense=_inner(embeddings, self.vector),
             semantic=_inner(embeddings, self.projected),
-            coverage=self.evidence.coverage(repeats),
-            bm25=self.evidence.bm25(repeats, rows) if by_words else np.zeros(len(rows)),
+            coverage=self.evidence.coverage(rows, common),
+            bm25=self.evidence.bm25(rows, common) if by_words else np.zeros(len(rows)),
             focus=self.library.focus[rows],
-            named=np.isin(rows, self.named),
+            named=self._flags(self.named)[rows],
         )
+
+    def _flags(self, *rows: Rows) -> NDArray[np.bool_]:
+        flags = np.zeros(self.library.n_rows, np.bool_)
+        for some in rows:
+            flags[some] = True
+        return flags
 
     def beyond(self, ranked: Ranked, allowed: NDArray[np.bool_]) -> Ranked:
         """Continue the ranking with the rows that were no candidates, in semantic order.
 
         They share one score, just below that of the last candidate.
         """
-        rest = allowed.copy()
-        rest[ranked.rows] = False
-        rows = np.flatnonzero(rest)
+        rows = np.flatnonzero(allowed & ~self._flags(ranked.rows))
         channels = self.channels(rows)
-        last = float(ranked.fused.score[-1]) if len(ranked.rows) else 0.0
+        last = float(ranked.fused.score.min()) if len(ranked.rows) else 0.0
         fused = Standardised(np.full(len(rows), np.nextafter(last, -np.inf)), np.zeros(len(rows)))
-        order = np.lexsort((rows, -channels.semantic))
-        parts = (ranked, Ranked(rows, channels, fused).take(order))
+        order = np.argsort(-channels.semantic, kind="stable") + len(ranked.rows)
         return Ranked(
-            np.concatenate([part.rows for part in parts]),
-            Channels(*map(np.concatenate, zip(*(part.channels for part in parts), strict=True))),
-            Standardised(*map(np.concatenate, zip(*(part.fused for part in parts), strict=True))),
+            np.concatenate([ranked.rows, rows]),
+            Channels._make(map(np.concatenate, zip(ranked.channels, channels, strict=True))),
+            Standardised._make(map(np.concatenate, zip(ranked.fused, fused, strict=True))),
+            np.concatenate([ranked.order, order]),
         )
 
     def shortened(self, ranked: Ranked) -> Ranked:
         """The ranking without what has too little evidence or repeats the text of a better one."""
-        keep = ranked.channels.coverage >= self.options.min_evidence
+        order = ranked.order
+        if self.options.min_evidence > 0.0:
+            order = order[ranked.channels.coverage[order] >= self.options.min_evidence]
         if self.options.unique_texts:
-            _, first = np.unique(self.library.digests[ranked.rows], return_index=True)
-            keep &= np.isin(np.arange(len(ranked.rows)), first)
-        return ranked if keep.all() else ranked.take(np.flatnonzero(keep))
+            _, first = np.unique(self.library.digests[ranked.rows[order]], return_index=True)
+            order = order[np.sort(first)]
+        return ranked._replace(order=order)
 
-    def results(self, ranked: Ranked, k: int, first_rank: int = 1) -> list[RankedSkill]:
+    def results(self, ranked: Ranked, k: int) -> list[RankedSkill]:
         """Describe the first k."""
-        top = ranked.take(np.arange(min(k, len(ranked.rows))))
-        matched = self.evidence.matched(top.rows)
+        return [self.result(ranked, place) for place in range(min(k, len(ranked.order)))]
+
+    def result(self, ranked: Ranked, place: int) -> RankedSkill:
+        """Describe the one at this place, from 0."""
+        at = int(ranked.order[place])
+        row = int(ranked.rows[at])
+        has = self.evidence.matched(row)
         tokens = self.evidence.tokens
-        return [
-            RankedSkill(
-                id=self.library.id_at(int(row)),
-                rank=first_rank + i,
-                score=float(top.fused.score[i]),
-                semantic=float(top.channels.semantic[i]),
-                lexical=float(top.channels.coverage[i]),
-                semantic_z=float(top.fused.semantic[i]),
-                lexical_z=float(top.fused.lexical[i]),
-                dense=float(top.channels.dense[i]),
-                matched_tokens=tuple(t for t, m in zip(tokens, matched[i], strict=True) if m),
-                unmatched_tokens=tuple(t for t, m in zip(tokens, matched[i], strict=True) if not m),
-            )
-            for i, row in enumerate(top.rows)
-        ]
+        return RankedSkill(
+            id=self.library.id_at(row),
+            rank=place + 1,
+            score=float(ranked.fused.score[at]),
+            semantic=float(ranked.channels.semantic[at]),
+            lexical=float(ranked.channels.coverage[at]),
+            semantic_z=float(ranked.fused.semantic[at]),
+            lexical_z=float(ranked.fused.lexical[at]),
+            dense=float(ranked.channels.dense[at]),
+            matched_tokens=tuple(t for t, m in zip(tokens, has, strict=True) if m),
+            unmatched_tokens=tuple(t for t, m in zip(tokens, has, strict=True) if not m),
+        )
 
 
 def best(
     values: NDArray[np.floating],
     size: int,
-    ties: Callable[[Rows], NDArray[np.unsignedinteger]] | None = None,
+    ties: Callable[[Rows], NDArray[np.integer]] = lambda places: places,
 ) -> Rows:
     """Positions of the greatest values, best first; equal ones by their ``ties``, then by position.
 
@@ -216,13 +217,11 @@ def best(
     if size < len(values):
         border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
         places = np.flatnonzero(values >= border)
-    second = places if ties is None else ties(places)
-    return places[np.lexsort((second, -values[places]))[:size]]
+    return places[np.lexsort((ties(places), -values[places]))[:size]]
 
 
-def _inner(embeddings: Floats, vector: Floats) -> NDArray[np.float64]:
+def _inner(embeddings: Floats, vector: Floats) -> Values:
     if len(embeddings) == 0:
         return np.zeros(0)
     # Not a matrix product: this adds up every row in one order, so equal rows get equal scores.
-    products = np.einsum("ij,j->i", embeddings, vector)
-    return np.asarray(products, dtype=np.float64)
+    return cast(Values, np.vecdot(embeddings, vector).astype(np.float64))

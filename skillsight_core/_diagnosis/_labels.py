@@ -86,9 +86,10 @@ class _Tally:
 def _whole_order(ranking: Ranking, similarities: NDArray[np.float32]) -> Rows:
     """All rows as `SkillSight.rank` orders them: the candidates, then the rest by meaning."""
     alive = ranking.library.alive
-    ranked = ranking.order(ranking.candidates(similarities, alive)).rows
-    rest = np.setdiff1d(np.arange(len(alive)), ranked, assume_unique=True)
-    return np.concatenate([ranked, rest[np.lexsort((rest, -similarities[rest]))]])
+    ranked = ranking.order(ranking.candidates(similarities, alive))
+    rest = np.setdiff1d(np.arange(len(alive)), ranked.rows, assume_unique=True)
+    rest = rest[np.lexsort((rest, -similarities[rest]))]
+    return np.concatenate([ranked.rows[ranked.order], rest])
 
 
 def _common_words(ranking: Ranking, rows: Rows, gold: Rows) -> Counts:
