@@ -11,7 +11,8 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from skillsight_langchain._stores import PAGE, OtherStore, Page, Store
+from skillsight_langchain._scoring import by_id
+from skillsight_langchain._stores import PAGE, Found, OtherStore, Page, Store
 
 _SHARD = 500  # documents of an in-memory store that are searched without a pause
 
@@ -33,7 +34,7 @@ class InMemory(Store):
         condition = options.get("filter")
         return [document for document in found if condition is None or condition(document)]
 
-    async def asearch(self, vector: list[float], k: int, **options: Any) -> list[Document]:
+    async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
         """Search as the store does, but in a thread and by shards.
 
         The store's own async search runs on the event loop, and even in a thread it would hold
@@ -41,9 +42,7 @@ class InMemory(Store):
         """
         return await asyncio.to_thread(self._search_shards, vector, k, options)
 
-    def _search_shards(
-        self, vector: list[float], k: int, options: dict[str, Any]
-    ) -> list[Document]:
+    def _search_shards(self, vector: list[float], k: int, options: dict[str, Any]) -> Found:
         ids = list(self.vectorstore.store)
         kept: list[str] = []
         scores = []
@@ -59,10 +58,9 @@ class InMemory(Store):
                 scores.append(rows @ np.array(vector) / np.where(lengths > 0, lengths, np.inf))
                 kept += [entry["id"] for entry in present]
         if not kept:
-            return []
+            return {}
         order = np.concatenate(scores).argsort()[::-1][:k]
-        found: list[Document] = self.vectorstore.get_by_ids([kept[i] for i in order])
-        return found
+        return {**by_id(self.vectorstore.get_by_ids([kept[i] for i in order]))}
 
 
 class Chroma(Store):
@@ -89,6 +87,23 @@ class Chroma(Store):
             if len(page["ids"]) < PAGE:
                 return
             offset += PAGE
+
+    def search(self, vector: list[float], k: int, **options: Any) -> Found:
+        """Search for ids alone: most of the time would go into documents that are not returned."""
+        is_own = type(self.vectorstore).__module__.partition(".")[0] == "langchain_chroma"
+        if not is_own or not self.can_fetch(options):  # a subclass may search in its own way
+            return super().search(vector, k, **options)
+        found = self.vectorstore._collection.query(
+            query_embeddings=[vector],
+            n_results=k,
+            where=options.get("filter"),
+            where_document=options.get("where_document"),
+            include=[],
+        )
+        return dict.fromkeys(found["ids"][0])
+
+    async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
+        return await asyncio.to_thread(self.search, vector, k, **options)
 
     def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
         found = self.vectorstore.get(
@@ -120,10 +135,10 @@ class FAISS(Store):
             texts = [self.vectorstore.docstore.search(id_).page_content for id_ in some]
             yield Page(some, texts, index.reconstruct_n(start, size))
 
-    def search(self, vector: list[float], k: int, **options: Any) -> list[Document]:
+    def search(self, vector: list[float], k: int, **options: Any) -> Found:
         return super().search(vector, k, **self._deep(options))
 
-    async def asearch(self, vector: list[float], k: int, **options: Any) -> list[Document]:
+    async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
         return await super().asearch(vector, k, **self._deep(options))
 
     def _deep(self, options: dict[str, Any]) -> dict[str, Any]:

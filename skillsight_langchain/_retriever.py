@@ -15,14 +15,14 @@ from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-from skillsight_core import SkillSight
+from skillsight_core import RankedSkill, SkillSight
 from skillsight_core._validation import check_count
 from skillsight_langchain._adapters import store_of
 from skillsight_langchain._embeddings import SkillSightEmbeddings, searched_with
 from skillsight_langchain._encoder import LangChainEncoder, check_same_model
 from skillsight_langchain._scoring import Vectors, beyond, by_id, described, guest_texts, ranked
 from skillsight_langchain._steps import Ask, Steps, arun, embedded, run
-from skillsight_langchain._stores import contents
+from skillsight_langchain._stores import Found, Store, contents
 
 _OF = "SkillSightRetriever"
 
@@ -168,7 +168,7 @@ class SkillSightRetriever(BaseRetriever):
         size = calibrator.pool_size
         embedding = yield Ask(model, "embed_query", query)
         vector = searched_with(calibrator, embedding)
-        found = by_id((yield Ask(store, "search", vector, max(size, k), **options)))
+        found: Found = yield Ask(store, "search", vector, max(size, k), **options)
         pool = list(found)[:size]
 
         # By words alone. Whether these exist and pass a filter, only the store can tell.
@@ -177,32 +177,38 @@ class SkillSightRetriever(BaseRetriever):
         if store.can_fetch(conditions):
             semantic = set(pool)
             lexical = [i for i in calibrator.lexical_candidates(query) if i not in semantic]
-        if conditions and (unseen := [id_ for id_ in lexical if id_ not in found]):
-            found |= by_id((yield Ask(store, "fetch", unseen, **options)))
-            lexical = [id_ for id_ in lexical if id_ in found]
+        if conditions:
+            unseen = [id_ for id_ in lexical if id_ not in found]
+            gone = yield from _bring(store, unseen, found, options)
+            lexical = [id_ for id_ in lexical if id_ not in gone]
 
+        # Documents that came later are scored from their texts.
+        new = [id_ for id_, doc in found.items() if doc is None and id_ not in calibrator]
+        gone = yield from _bring(store, new, found, options)
+        pool = [id_ for id_ in pool if id_ not in gone]
         guests = guest_texts(calibrator, found)
         yield from embedded(model, guests.values(), self._vectors)
-        hits = ranked(calibrator, query, embedding, pool + lexical, guests, self._vectors, k)
 
-        # Without a filter nearly all exist, and only those that are returned are fetched.
-        if wanted := [hit.id for hit in hits if hit.id not in found]:
-            fetched = by_id((yield Ask(store, "fetch", wanted, **options)))
-            if len(fetched) < len(wanted):
-                unseen = [id_ for id_ in lexical if id_ not in found]
-                fetched = by_id((yield Ask(store, "fetch", unseen, **options)))
-                lexical = [id_ for id_ in lexical if id_ in found or id_ in fetched]
-                hits = ranked(
-                    calibrator, query, embedding, pool + lexical, guests, self._vectors, k
-                )
-            found |= fetched
+        def best() -> list[RankedSkill]:
+            candidates = dict.fromkeys(pool + lexical)
+            hits = ranked(calibrator, query, embedding, [*candidates], guests, self._vectors, k)
+            if k > len(hits):
+                rest = [id_ for id_ in found if id_ not in candidates]
+                more = ranked(calibrator, query, embedding, rest, guests, self._vectors, k)
+                hits += beyond(hits, more)
+            return hits[:k]
 
-        if k > len(hits):
-            candidates = {*pool, *lexical}
-            rest = [id_ for id_ in found if id_ not in candidates]
-            more = ranked(calibrator, query, embedding, rest, guests, self._vectors, k)
-            hits += beyond(hits, more)
-        return [described(hit, found[hit.id]) for hit in hits[:k]]
+        # Nearly all exist, and only those that are returned are fetched.
+        hits = best()
+        while unseen := [hit.id for hit in hits if found.get(hit.id) is None]:
+            if not (gone := (yield from _bring(store, unseen, found, options))):
+                break
+            others = [id_ for id_ in lexical if id_ not in found and id_ not in gone]
+            gone |= yield from _bring(store, others, found, options)
+            pool = [id_ for id_ in pool if id_ not in gone]
+            lexical = [id_ for id_ in lexical if id_ not in gone]
+            hits = best()
+        return [described(hit, document) for hit in hits if (document := found[hit.id])]
 
     def _model(self) -> Embeddings:
         return _model(self.vectorstore, self.embeddings)
@@ -218,6 +224,16 @@ def _model(vectorstore: VectorStore, embeddings: Embeddings | None) -> Embedding
         )
     # One that projects already would hide the background part of the query.
     return model.embeddings if isinstance(model, SkillSightEmbeddings) else model
+
+
+def _bring(store: Store, ids: list[str], found: Found, options: dict[str, Any]) -> Steps[set[str]]:
+    """Fetch documents into what was found; the ids of those that the store does not have."""
+    fetched = by_id((yield Ask(store, "fetch", ids, **options))) if ids else {}
+    gone = set(ids).difference(fetched)
+    for id_ in gone:
+        found.pop(id_, None)
+    found |= fetched
+    return gone
 
 
 def _learn(

@@ -35,9 +35,10 @@ def by_id(documents: Iterable[Document]) -> dict[str, Document]:
     return found
 
 
-def guest_texts(calibrator: SkillSight, found: Mapping[str, Document]) -> dict[str, str]:
+def guest_texts(calibrator: SkillSight, found: Mapping[str, Document | None]) -> dict[str, str]:
     """Texts of the documents that the calibrator does not know, by id."""
-    return {id_: doc.page_content for id_, doc in found.items() if id_ not in calibrator}
+    new = ((id_, doc) for id_, doc in found.items() if id_ not in calibrator)
+    return {id_: doc.page_content for id_, doc in new if doc is not None}
 
 
 def ranked(

@@ -12,6 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from numpy.typing import ArrayLike, NDArray
 
+from skillsight_langchain._scoring import by_id
+
 PAGE = 1000  # documents that are read at once; below every limit met so far
 METRICS = ("cosine", "ip", "l2")
 _UNIT = 1e-3  # how far from 1 a length may be; the error it makes in a score
@@ -23,6 +25,10 @@ class Page(NamedTuple):
     ids: list[str]
     texts: list[str]
     vectors: Sequence[ArrayLike]
+
+
+Found = dict[str, Document | None]
+"""What a search found, best first, by id; None for what `Store.fetch` has to bring."""
 
 
 class Store(ABC):
@@ -50,7 +56,7 @@ class Store(ABC):
 
     @abstractmethod
     def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        """Those of these documents that exist and pass the conditions of a search."""
+        """Those of these documents that exist and pass the conditions of a search, in any order."""
 
     async def afetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
         return await asyncio.to_thread(self.fetch, ids, **options)
@@ -58,16 +64,13 @@ class Store(ABC):
     def can_fetch(self, options: dict[str, Any]) -> bool:
         return self.conditions.issuperset(options)
 
-    def search(self, vector: list[float], k: int, **options: Any) -> list[Document]:
-        """The k documents nearest to a vector, best first."""
-        found: list[Document] = self.vectorstore.similarity_search_by_vector(vector, k=k, **options)
-        return found
+    def search(self, vector: list[float], k: int, **options: Any) -> Found:
+        """The k documents nearest to a vector."""
+        return {**by_id(self.vectorstore.similarity_search_by_vector(vector, k=k, **options))}
 
-    async def asearch(self, vector: list[float], k: int, **options: Any) -> list[Document]:
-        found: list[Document] = await self.vectorstore.asimilarity_search_by_vector(
-            vector, k=k, **options
-        )
-        return found
+    async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
+        found = await self.vectorstore.asimilarity_search_by_vector(vector, k=k, **options)
+        return {**by_id(found)}
 
 
 class OtherStore(Store):
@@ -92,13 +95,13 @@ class OtherStore(Store):
             return []
         return found
 
-    def search(self, vector: list[float], k: int, **options: Any) -> list[Document]:
+    def search(self, vector: list[float], k: int, **options: Any) -> Found:
         try:
             return super().search(vector, k, **options)
         except NotImplementedError as error:
             raise self._no_search() from error
 
-    async def asearch(self, vector: list[float], k: int, **options: Any) -> list[Document]:
+    async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
         try:
             return await super().asearch(vector, k, **options)
         except NotImplementedError as error:

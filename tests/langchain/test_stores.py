@@ -211,6 +211,51 @@ def test_a_threshold_keeps_lexical_candidates_out(make_store):
     assert {d.metadata["_id"] for d in found} == {d.metadata["_id"] for d in allowed}
 
 
+def test_a_store_derived_from_chroma_is_searched_in_its_own_way(make_store):
+    store = make_store("chroma-l2", library(100))
+
+    class OneTenant(type(store)):
+        def similarity_search_by_vector(self, embedding, k=4, filter=None, **kwargs):
+            return super().similarity_search_by_vector(embedding, k, {"group": 1}, **kwargs)
+
+    store.__class__ = OneTenant
+    retriever = SkillSightRetriever.from_vectorstore(store, calibrator=SkillSight.paper(), k=100)
+    groups = {document.metadata["group"] for document in retriever.invoke("user")}
+    assert groups == {1}
+
+
+@pytest.mark.parametrize("gone", ["before the search", "while it runs"])
+def test_what_chroma_deletes_is_not_returned(gone, make_store, monkeypatch):
+    documents = library(200)
+    store = make_store("chroma-l2", documents)
+    retriever = SkillSightRetriever.from_vectorstore(store, pool_size=20, k=5)
+    kept = [document for document in documents if document.id != uuid_of(17)]
+    assert ids(retriever.invoke("item17"))[0] == uuid_of(17)
+    if gone == "before the search":
+        store.delete([uuid_of(17)])
+    else:
+        search = type(store._collection).query
+
+        def late(collection, **arguments):
+            found = search(collection, **arguments)
+            collection.delete([uuid_of(17)])
+            return found
+
+        monkeypatch.setattr(type(store._collection), "query", late)
+    found = ids(retriever.invoke("item17"))
+    assert len(found) == 5
+    assert set(found) <= set(ids(kept))
+
+
+def test_a_chroma_entry_without_text_is_no_document(make_store):
+    documents = library(50)
+    store = make_store("chroma-l2", documents)
+    vector = ENCODER.encode(["item17"])
+    store._collection.add(["bare"], vector)
+    retriever = SkillSightRetriever.from_vectorstore(store, k=100)
+    assert set(ids(retriever.invoke("item17"))) == set(ids(documents))
+
+
 def test_qdrants_own_numbers_are_fetched():
     from langchain_qdrant import QdrantVectorStore
     from qdrant_client import QdrantClient, models
