@@ -125,7 +125,7 @@ class Ranking:
         Equal scores are ordered by semantic score, then by row.
         """
         channels = self.channels(rows)
-        semantic, lexical = self.options.fusion.combine(channels)
+        semantic, lexical = self.options.fusion.combine(channels, len(self.evidence.tokens))
         fused = Standardised(
             semantic if self.options.semantic else np.zeros(len(rows)),
             lexical if self.options.lexical else np.zeros(len(rows)),

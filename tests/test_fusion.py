@@ -44,7 +44,7 @@ def test_z_scores_do_not_depend_on_scale_and_offset(values, scale, offset):
 
 
 def test_rectified_is_the_published_sum():
-    fused = rectified(CHANNELS)
+    fused = rectified(CHANNELS, 9)
     mean, deviation = 0.3, math.sqrt((0.1**2 + 0.2**2 + 0.0 + 0.3**2) / 4)
     np.testing.assert_allclose(fused.semantic, [(s - mean) / deviation for s in SEMANTIC])
     mean, deviation = 0.25, math.sqrt((0.25**2 + 0.25**2) / 4)
@@ -55,35 +55,36 @@ def test_rectified_is_the_published_sum():
 
 
 def test_robust_is_what_its_docstring_says():
-    fused = robust(CHANNELS)
+    fused = robust(CHANNELS, 9)
     np.testing.assert_allclose(
         fused.semantic, reference.z([(d + s) / 2 for d, s in zip(DENSE, SEMANTIC, strict=True)])
     )
     focused = [0.0, 0.25, 0.125, 0.4]
     better = map(max, zip(reference.z(list(BM25)), reference.z(focused), strict=True))
-    lexical = [2 * 0.4 * value for value in better]
+    lexical = [0.4 * math.sqrt(9) / 2 * value for value in better]
     np.testing.assert_allclose(fused.lexical, lexical, atol=1e-12)
     np.testing.assert_allclose(fused.score, fused.semantic + np.maximum(lexical, 0), atol=1e-12)
 
 
 def test_robust_puts_what_is_called_by_name_first_in_the_order_it_had():
     named = np.array([True, False, False, True])
-    plain, called = robust(CHANNELS), robust(CHANNELS._replace(named=named))
+    plain, called = robust(CHANNELS, 9), robust(CHANNELS._replace(named=named), 9)
     assert called.score[named].min() >= called.score[~named].max() + 1 - 1e-12
     np.testing.assert_allclose(np.diff(called.score[named]), np.diff(plain.score[named]))
     np.testing.assert_array_equal(called.score[~named], plain.score[~named])
-    np.testing.assert_array_equal(rectified(CHANNELS._replace(named=named)), rectified(CHANNELS))
+    published = rectified(CHANNELS._replace(named=named), 9)
+    np.testing.assert_array_equal(published, rectified(CHANNELS, 9))
 
 
 @pytest.mark.parametrize("combine", [rectified, robust])
 def test_no_candidates_fuse_to_nothing(combine):
-    fused = combine(Channels(*[np.zeros(0)] * 5, np.zeros(0, dtype=bool)))
+    fused = combine(Channels(*[np.zeros(0)] * 5, np.zeros(0, dtype=bool)), 0)
     assert fused.score.shape == (0,)
 
 
 @pytest.mark.parametrize("combine", [rectified, robust])
 def test_little_lexical_evidence_never_lowers_a_score(combine):
-    fused = combine(CHANNELS)
+    fused = combine(CHANNELS, 9)
     assert (fused.score >= fused.semantic).all()
     assert (fused.lexical < 0).any()
 

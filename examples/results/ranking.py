@@ -9,12 +9,20 @@ It needs the sets of ../shared/data beside the checkout, and all-MiniLM-L6-v2 fo
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from skillsight_core import CachedEncoder, SentenceTransformerEncoder, SkillSight
+from skillsight_core import (
+    CachedEncoder,
+    Encoder,
+    SentenceTransformerEncoder,
+    SkillSight,
+    load_skills,
+    tokenize,
+)
 from skillsight_core._fusion import Channels, rectified, robust, z_scores
 from skillsight_core.evaluation import Benchmark, load_beir
 
@@ -27,6 +35,7 @@ SETS = (
 DISTRACTORS = "skills-registry24k"
 
 Figures = tuple[float, float]
+Score = Callable[[Channels, int], np.ndarray]  # of each candidate, by the query's number of words
 
 INTRODUCTION = """# What was tried for the default ranking
 
@@ -64,16 +73,25 @@ Tried besides, each by the same measure while the default was being chosen, and 
   7 to 92 %.
 """
 
-NOT_REACHED = """
-## What was hoped for and does not hold
+STUFFED = """
+## A text stuffed with other skills' words
 
-- A template sentence put in front of every text should leave the first three as they are. The words
-  nearly do: the first three of 4.5 % of the queries of the example library change (14 % when texts
-  are name and description only), since the words of the template stop to discriminate. The model
-  does not: with the texts encoded again it is 45 to 54 % under cosine alone, 39 to 42 % with the
-  default, 36 to 43 % with the published method. At the end of long texts it is 0, 4.5 and 20 %.
-- On tools-livemcp among 25,000 skills (94 long tasks with several right tools) the published method
-  is better by 2 points of MRR@10.
+A text with all the words of fifty skills is among the first three of at most {worst:.1%} of the
+queries of any run ({run}).
+"""
+
+TEMPLATE = "This skill helps the agent to do the task well; use it when the user asks for help."
+TEMPLATED = """## A template sentence before every text
+
+"{template}" before each of the 168 example texts should leave the first three of the 112 queries as
+they are. The words nearly do, since those of the template stop to discriminate; the vectors, made
+anew, do not, as plain cosine shows.
+"""
+
+NOT_REACHED = """
+## Other embeddings and other sets
+
+TODO
 """
 
 ABSTAINING = """Share of queries of the sets alone whose first skill has at least so much evidence
@@ -91,52 +109,55 @@ def blend(channels: Channels, strength: float) -> np.ndarray:
     return z_scores((1 - strength) * channels.dense + strength * channels.semantic)
 
 
+def damped(c: float, n_tokens: int) -> float:
+    """The default's weight of the evidence, from the greatest coverage."""
+    return 0.5 * c * n_tokens**0.5
+
+
 def variant(
     strength: float = 0.5,
-    weight: float = 2.0,
-    power: float = 1.0,
+    weight: Callable[[float, int], float] = damped,
     kind: str = "max",
     focus: bool = True,
-) -> Callable[[Channels], np.ndarray]:
+) -> Score:
     """The default's formula with one part changed."""
 
-    def score(c: Channels) -> np.ndarray:
-        coverage = c.coverage * c.focus if focus else c.coverage
-        bm25, covered = plus(c.bm25), plus(coverage)
+    def score(channels: Channels, n_tokens: int) -> np.ndarray:
+        coverage = channels.coverage * channels.focus if focus else channels.coverage
+        bm25, covered = plus(channels.bm25), plus(coverage)
         evidence = {
             "max": np.maximum(bm25, covered),
             "sum": 0.6 * (bm25 + covered),
             "bm25": bm25,
             "coverage": covered,
         }[kind]
-        return blend(c, strength) + weight * coverage.max(initial=0.0) ** power * evidence
+        return blend(channels, strength) + weight(coverage.max(initial=0.0), n_tokens) * evidence
 
     return score
 
 
-VARIANTS: dict[str, Callable[[Channels], np.ndarray]] = {
-    "cosine alone": lambda c: c.dense,
-    "published formula, over both channels' candidates": lambda c: rectified(c).score,
-    "default": lambda c: robust(c).score,
+VARIANTS: dict[str, Score] = {
+    "cosine alone": lambda channels, _: channels.dense,
+    "published formula, over both channels' candidates": lambda *given: rectified(*given).score,
+    "default": lambda *given: robust(*given).score,
     "no background removed": variant(strength=0.0),
     "three quarters removed": variant(strength=0.75),
     "all of it removed": variant(strength=1.0),
     "sum of BM25 and coverage (times 0.6) instead of the greater": variant(kind="sum"),
     "BM25 alone as evidence": variant(kind="bm25"),
     "coverage alone as evidence": variant(kind="coverage"),
-    "evidence not damped by what it covers, weight 0.8": variant(weight=0.8, power=0.0),
-    "evidence damped by the root of c, weight 1.5": variant(weight=1.5, power=0.5),
-    "evidence damped by c**0.75, weight 2": variant(power=0.75),
-    "weight of evidence 1.5": variant(weight=1.5),
-    "weight of evidence 2.5": variant(weight=2.5),
-    "weight of evidence 3": variant(weight=3.0),
+    "evidence not damped, weight 0.8": variant(weight=lambda c, t: 0.8),
+    "evidence damped by c alone, weight 2": variant(weight=lambda c, t: 2.0 * c),
+    "evidence damped by the root of c, weight 1.5": variant(weight=lambda c, t: 1.5 * c**0.5),
+    "weight of evidence 0.4 instead of 0.5": variant(weight=lambda c, t: 0.8 * damped(c, t)),
+    "weight of evidence 0.6": variant(weight=lambda c, t: 1.2 * damped(c, t)),
+    "weight of evidence 0.8": variant(weight=lambda c, t: 1.6 * damped(c, t)),
     "no bound on breadth": variant(focus=False),
 }
 
 
-def runs(limit: int) -> Iterator[tuple[Benchmark, SkillSight, np.ndarray]]:
+def runs(limit: int, encoder: Encoder) -> Iterator[tuple[Benchmark, SkillSight, np.ndarray]]:
     """Each set alone and among the distractors, fitted, with the vectors of its queries."""
-    encoder = CachedEncoder(SentenceTransformerEncoder())
     for name in SETS:
         for crowd in ([], [DISTRACTORS]) if not name.startswith("text") else ([],):
             benchmark = load_beir(DATA / name, distractors=[DATA / other for other in crowd])
@@ -155,10 +176,10 @@ def figures(benchmark: Benchmark, fitted: SkillSight, vectors: np.ndarray) -> di
         ranking = fitted._ranking(*fitted._state[:2], text, vector, of="ranking.py")
         allowed = ranking.library.alive
         rows = ranking.candidates(ranking.similarities(), allowed)
-        channels = ranking.channels(rows)
+        channels, n_tokens = ranking.channels(rows), len(ranking.evidence.tokens)
         right = np.array([ranking.library.id_at(int(row)) in gold for row in rows])
         for name, score in VARIANTS.items():
-            top = right[np.lexsort((rows, -channels.semantic, -score(channels)))][:10]
+            top = right[np.lexsort((rows, -channels.semantic, -score(channels, n_tokens)))][:10]
             first = np.flatnonzero(top)
             reciprocal = 1.0 / (first[0] + 1) if len(first) else 0.0
             gathered[name].append((reciprocal, float(top.sum()) / len(gold)))
@@ -181,21 +202,75 @@ def confidence(benchmark: Benchmark, fitted: SkillSight, vectors: np.ndarray) ->
     return np.array(rows)
 
 
+def stuffed(
+    benchmark: Benchmark, fitted: SkillSight, vectors: np.ndarray, encoder: Encoder
+) -> float:
+    """Share of the queries that show a text with all the words of fifty skills in the first three.
+
+    The mean over three such texts, each added to the library alone.
+    """
+    shares = []
+    for seed in range(3):
+        chosen = np.random.default_rng(seed).choice(len(benchmark.texts), 50, replace=False)
+        words = dict.fromkeys(word for row in chosen for word in tokenize(benchmark.texts[row]))
+        text = " ".join(words)
+        fitted.add([text], encoder.encode([text]), ["stuffed"])
+        hits = fitted.rank_batch(list(benchmark.queries.values()), vectors, k=3)
+        shares.append(np.mean(["stuffed" in {hit.id for hit in found} for found in hits]))
+        fitted.remove(["stuffed"])
+    return float(np.mean(shares))
+
+
+def templated(encoder: Encoder) -> dict[str, float]:
+    """Share of the example queries whose first three change with a sentence before every text."""
+    library = load_skills(HERE.parent / "library")
+    lines = (HERE.parent / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    queries = [json.loads(line)["query"] for line in lines]
+    asked = encoder.encode(queries)
+    opened = [f"{TEMPLATE} {text}" for text in library.texts]
+    before, after = encoder.encode(library.texts), encoder.encode(opened)
+
+    def changed(new: SkillSight, texts: list[str], vectors: np.ndarray) -> float:
+        old = SkillSight(**new.get_params()).fit(library.texts, before, library.ids)
+        found = [
+            [{hit.id for hit in hits} for hits in fitted.rank_batch(queries, asked, k=3)]
+            for fitted in (old, new.fit(texts, vectors, library.ids))
+        ]
+        return float(np.mean([one != other for one, other in zip(*found, strict=True)]))
+
+    return {
+        "cosine alone": changed(SkillSight(lexical=False, background="none"), opened, after),
+        "published method": changed(SkillSight.paper(), opened, after),
+        "default": changed(SkillSight(), opened, after),
+        "default, in the words alone (vectors as they were)": changed(SkillSight(), opened, before),
+    }
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--limit", type=int, default=300, help="queries of each set")
     limit = arguments.parse_args().limit
+    encoder = CachedEncoder(SentenceTransformerEncoder())
     table: dict[str, dict[str, Figures]] = {}
+    shares: dict[str, float] = {}
     sure: list[np.ndarray] = []
-    for benchmark, fitted, vectors in runs(limit):
+    for benchmark, fitted, vectors in runs(limit, encoder):
         table[benchmark.name] = figures(benchmark, fitted, vectors)
         if len(benchmark.sizes) == 1:
             sure.append(confidence(benchmark, fitted, vectors))
+        shares[benchmark.name] = stuffed(benchmark, fitted, vectors, encoder)
         print(f"{benchmark.name}: default {table[benchmark.name]['default'][0]:.1f}")
-    (HERE / "ranking.md").write_text(page(table, sure, limit), encoding="utf-8")
+    text = page(table, sure, shares, templated(encoder), limit)
+    (HERE / "ranking.md").write_text(text, encoding="utf-8")
 
 
-def page(table: dict[str, dict[str, Figures]], sure: list[np.ndarray], limit: int) -> str:
+def page(
+    table: dict[str, dict[str, Figures]],
+    sure: list[np.ndarray],
+    shares: dict[str, float],
+    changes: dict[str, float],
+    limit: int,
+) -> str:
     """The page: means over all runs, and the worst run against cosine and against the default."""
     text = [INTRODUCTION.format(limit=limit, runs=len(table))]
     text.append("| variant | MRR@10 | Recall@10 | worst MRR against cosine | runs won, lost |")
@@ -210,8 +285,13 @@ def page(table: dict[str, dict[str, Figures]], sure: list[np.ndarray], limit: in
             f"| {name} | {mrr:.1f} | {recall:.1f} | {gaps[worst]:+.1f} ({worst}) | {won}, {lost} |"
         )
     text.append('\n"Won, lost" counts runs against the default by MRR@10.\n')
-    text.append(TRIED_OTHERWISE + NOT_REACHED)
-    text.append("\n## When nothing in the library answers\n\n" + ABSTAINING)
+    text.append(TRIED_OTHERWISE)
+    text.append(STUFFED.format(worst=max(shares.values()), run=max(shares, key=shares.__getitem__)))
+    text.append(TEMPLATED.format(template=TEMPLATE))
+    text.append("| ranking | first three changed |\n| --- | --- |")
+    text.extend(f"| {name} | {share:.0%} |" for name, share in changes.items())
+    text.append(NOT_REACHED)
+    text.append("## When nothing in the library answers\n\n" + ABSTAINING)
     text.append("| at least | answered, right skill there | answered, right skill removed |")
     text.append("| --- | --- | --- |")
     for what, column, levels in (
