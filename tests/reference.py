@@ -17,7 +17,8 @@ import numpy as np
 from skillsight_core import tokenize
 
 POOL = 300
-WEIGHT = 0.5  # of lexical evidence in "robust"
+WEIGHT = 0.48  # of lexical evidence in "robust"
+SHORT = 9  # words that a shorter query counts as there
 
 
 class Hit(NamedTuple):
@@ -155,7 +156,8 @@ class Reference:
         if self.fusion == "robust":
             z_s = z([(dense[i] + semantic[i]) / 2 for i in pool])
             focused = [lexical[i] * self.focus(i) for i in pool]
-            damping = WEIGHT * max(focused, default=0) * len(self.evidence_tokens(query)) ** 0.5
+            words = max(len(self.evidence_tokens(query)), SHORT)
+            damping = WEIGHT * max(focused, default=0) * math.sqrt(words)
             z_l = [
                 damping * max(pair)
                 for pair in zip(z([bm25[i] for i in pool]), z(focused), strict=True)

@@ -54,14 +54,15 @@ def test_rectified_is_the_published_sum():
     np.testing.assert_allclose(fused.score, expected, atol=1e-12)
 
 
-def test_robust_is_what_its_docstring_says():
-    fused = robust(CHANNELS, 9)
+@pytest.mark.parametrize(("n_tokens", "counts_as"), [(1, 9), (9, 9), (16, 16)])
+def test_robust_is_what_its_docstring_says(n_tokens, counts_as):
+    fused = robust(CHANNELS, n_tokens)
     np.testing.assert_allclose(
         fused.semantic, reference.z([(d + s) / 2 for d, s in zip(DENSE, SEMANTIC, strict=True)])
     )
     focused = [0.0, 0.25, 0.125, 0.4]
     better = map(max, zip(reference.z(list(BM25)), reference.z(focused), strict=True))
-    lexical = [0.4 * math.sqrt(9) / 2 * value for value in better]
+    lexical = [0.48 * 0.4 * math.sqrt(counts_as) * value for value in better]
     np.testing.assert_allclose(fused.lexical, lexical, atol=1e-12)
     np.testing.assert_allclose(fused.score, fused.semantic + np.maximum(lexical, 0), atol=1e-12)
 

@@ -183,7 +183,7 @@ def test_one_sentence_more_in_every_text_leaves_most_of_the_best(fusion):
     library = made(80)
     opened = of_texts(f"This tool lets an agent always quickly do {t}" for t in library.texts)
     before, after = library.fit(fusion=fusion), opened.fit(fusion=fusion)
-    asked = [query for query in queries(40) if "unheard" not in query]
+    asked = [query for query in queries(400) if "unheard" not in query]
     kept = [
         len({*ids(before.rank(q, embed(q)))} & {*ids(after.rank(q, embed(q)))}) / 3 for q in asked
     ]

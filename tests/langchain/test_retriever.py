@@ -84,7 +84,7 @@ def test_a_call_is_one_query_embedding_one_search_and_at_most_one_fetch():
     embeddings = CountingEmbeddings()
     spy = Spy(embeddings)
     spy.add_documents(library(300))
-    retriever = SkillSightRetriever.from_vectorstore(spy, pool_size=20)
+    retriever = SkillSightRetriever.from_vectorstore(spy, pool_size=5)
     embeddings.documents = 0
     fetches = set()
     for number, query in enumerate(queries(20), start=1):
