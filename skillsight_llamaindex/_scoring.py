@@ -49,6 +49,7 @@ def rank_nodes(
         list(pool),
         texts=[texts.get(id_) for id_ in pool],
         embeddings=[vectors.get(id_) for id_ in pool],
+        k=None if unique_documents else k,  # how many nodes a document has, only the nodes tell
     )
     found = [(pool[skill.id], skill) for skill in ranked]
     if unique_documents:
