@@ -10,10 +10,17 @@ from langchain_core.embeddings import Embeddings
 from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from skillsight_core import SkillSight
+from skillsight_core._steps import Ask, Steps, arun, run
 from skillsight_core._validation import check_count
 from skillsight_langchain._encoder import check_same_model
-from skillsight_langchain._scoring import Vectors, by_id, described, guest_texts, ranked
-from skillsight_langchain._steps import Ask, Steps, arun, embedded, run
+from skillsight_langchain._scoring import (
+    Vectors,
+    by_id,
+    described,
+    embedded,
+    guest_texts,
+    ranked,
+)
 
 
 class SkillSightCompressor(BaseDocumentCompressor):

@@ -16,12 +16,20 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from skillsight_core import RankedSkill, SkillSight
+from skillsight_core._steps import Ask, Steps, arun, run
 from skillsight_core._validation import check_count
 from skillsight_langchain._adapters import store_of
 from skillsight_langchain._embeddings import SkillSightEmbeddings, searched_with
 from skillsight_langchain._encoder import LangChainEncoder, check_same_model
-from skillsight_langchain._scoring import Vectors, beyond, by_id, described, guest_texts, ranked
-from skillsight_langchain._steps import Ask, Steps, arun, embedded, run
+from skillsight_langchain._scoring import (
+    Vectors,
+    beyond,
+    by_id,
+    described,
+    embedded,
+    guest_texts,
+    ranked,
+)
 from skillsight_langchain._stores import Found, Store, contents
 
 _OF = "SkillSightRetriever"

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
 from skillsight_core import RankedSkill, SkillSight
+from skillsight_core._steps import Ask, Steps
 from skillsight_core._validation import digest
 
 Vectors = dict[str, list[float]]  # by text
@@ -87,6 +89,15 @@ def described(hit: RankedSkill, document: Document) -> Document:
         page_content=document.page_content,
         metadata={**copy.deepcopy(document.metadata), **added},
     )
+
+
+def embedded(
+    embeddings: Embeddings, texts: Iterable[str], vectors: dict[str, list[float]]
+) -> Steps[None]:
+    """Add the vectors of texts that are not there yet, by one call."""
+    new = sorted(set(texts).difference(vectors))
+    if new:
+        vectors.update(zip(new, (yield Ask(embeddings, "embed_documents", new)), strict=True))
 
 
 def _usable(vector: list[float] | None) -> list[float] | None:

@@ -9,6 +9,7 @@ from llama_index.core.schema import QueryBundle
 from numpy.typing import NDArray
 
 from skillsight_core import SkillSight
+from skillsight_core._steps import Ask, Steps
 
 _UNNAMED = "unknown"  # what LlamaIndex calls a model whose author gave it no name
 
@@ -52,23 +53,14 @@ def check_same_model(calibrator: SkillSight, embed_model: BaseEmbedding | None, 
         )
 
 
-def embed_query(bundle: QueryBundle, embed_model: BaseEmbedding | None) -> list[float]:
+def query_embedding(bundle: QueryBundle, embed_model: BaseEmbedding | None) -> Steps[list[float]]:
     """The embedding that came with the query, else a new one; ``Settings`` when there is no model.
 
     The bundle stays as it is.
     """
     if bundle.embedding is not None:
         return bundle.embedding
+    texts = bundle.embedding_strs or [bundle.query_str]  # none for an empty query
     model = embed_model or Settings.embed_model
-    return model.get_agg_embedding_from_queries(_texts(bundle))
-
-
-async def aembed_query(bundle: QueryBundle, embed_model: BaseEmbedding | None) -> list[float]:
-    if bundle.embedding is not None:
-        return bundle.embedding
-    model = embed_model or Settings.embed_model
-    return await model.aget_agg_embedding_from_queries(_texts(bundle))
-
-
-def _texts(bundle: QueryBundle) -> list[str]:
-    return bundle.embedding_strs or [bundle.query_str]  # LlamaIndex has none for an empty query
+    embedding: list[float] = yield Ask(model, "get_agg_embedding_from_queries", texts)
+    return embedding

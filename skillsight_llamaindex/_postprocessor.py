@@ -17,10 +17,11 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from skillsight_core import SkillSight
+from skillsight_core._steps import arun, run
 from skillsight_core._validation import check_count
-from skillsight_llamaindex._encoder import aembed_query, check_same_model, embed_query
+from skillsight_llamaindex._encoder import check_same_model, query_embedding
 from skillsight_llamaindex._fitting import fit_index, fit_nodes
-from skillsight_llamaindex._scoring import rank_nodes, warn_of_small_pool
+from skillsight_llamaindex._scoring import by_id, described, rank, warn_of_small_pool
 
 _dispatcher = get_dispatcher(__name__)
 
@@ -143,7 +144,7 @@ class SkillSightPostprocessor(BaseNodePostprocessor):
         bundle = _needed(query_bundle)
         with self._reported(nodes, bundle) as results:
             if nodes:
-                embedding = embed_query(bundle, self.embed_model)
+                embedding = run(query_embedding(bundle, self.embed_model))
                 results += self._ranked(nodes, bundle, embedding)
         return results
 
@@ -153,7 +154,7 @@ class SkillSightPostprocessor(BaseNodePostprocessor):
         bundle = _needed(query_bundle)
         with self._reported(nodes, bundle) as results:
             if nodes:
-                embedding = await aembed_query(bundle, self.embed_model)
+                embedding = await arun(query_embedding(bundle, self.embed_model))
                 results += await asyncio.to_thread(self._ranked, nodes, bundle, embedding)
         return results
 
@@ -162,15 +163,11 @@ class SkillSightPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if not self._warned:
             self._warned = warn_of_small_pool(self._calibrator, len(nodes), of=type(self).__name__)
-        return rank_nodes(
-            self._calibrator,
-            bundle,
-            embedding,
-            nodes,
-            k=self.top_n,
-            unique_documents=self.unique_documents,
-            embed_model=self.embed_model,
-        )
+        unique = self.unique_documents
+        k = None if unique else self.top_n
+        pool = by_id(nodes)
+        ranked = rank(self._calibrator, bundle, embedding, pool, k=k, embed_model=self.embed_model)
+        return described(pool, ranked, self.top_n, unique_documents=unique)
 
     @contextmanager
     def _reported(

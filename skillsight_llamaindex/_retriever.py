@@ -16,11 +16,12 @@ from llama_index.core.indices.vector_store.retrievers import VectorIndexRetrieve
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from skillsight_core import SkillSight
+from skillsight_core._steps import Ask, Steps, arun, run
 from skillsight_core._validation import check_count
-from skillsight_llamaindex._encoder import aembed_query, check_same_model, embed_query
+from skillsight_llamaindex._encoder import check_same_model, query_embedding
 from skillsight_llamaindex._fitting import fit_index
 from skillsight_llamaindex._postprocessor import check_calibrator
-from skillsight_llamaindex._scoring import rank_nodes, warn_of_small_pool
+from skillsight_llamaindex._scoring import by_id, described, rank, warn_of_small_pool
 from skillsight_llamaindex._stores import Adapter, adapter_of, defining_class
 
 _NOTHING = 1e-6  # length of a unit query of which the projection left only rounding
@@ -141,23 +142,41 @@ class SkillSightRetriever(BaseRetriever):
         )
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = embed_query(query_bundle, self._embed_model)
-        nodes = self._search(query_bundle, embedding).run()
-        return self._ranked(query_bundle, embedding, nodes)
+        return run(self._steps(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = await aembed_query(query_bundle, self._embed_model)
-        search = await asyncio.to_thread(self._search, query_bundle, embedding)
-        # Most stores only pretend to be asynchronous and would hold up the event loop.
-        nodes = await (search.arun() if search.is_async else asyncio.to_thread(search.run))
-        return await asyncio.to_thread(self._ranked, query_bundle, embedding, nodes)
+        return await arun(self._steps(query_bundle))
 
-    def _search(self, bundle: QueryBundle, embedding: list[float]) -> _Search:
+    def _steps(self, bundle: QueryBundle) -> Steps[list[NodeWithScore]]:
+        calibrator, unique = self.calibrator, self.unique_documents
+        embedding = yield from query_embedding(bundle, self._embed_model)
+        search = _Search(
+            self._for_this_call(), replace(bundle, embedding=self._projected(embedding))
+        )
+        pool = by_id((yield Ask(search, "search")))
+        words = calibrator.lexical_candidates(bundle.query_str) if search.can_fetch else []
+        others = [id_ for id_ in words if id_ not in pool]
+        if search.is_restricted or unique:  # only the nodes tell which of them count
+            pool |= by_id((yield Ask(search, "fetch", others)))
+            others = []
+        self._warn_of_small_pool(len(pool))
+
+        k = None if unique else self.k
+        model = self._embed_model
+        ranked = rank(calibrator, bundle, embedding, pool, others, k=k, embed_model=model)
+        # Nearly all exist, and only those that are returned are read.
+        unread = [skill.id for skill in ranked if skill.id not in pool]
+        pool |= by_id((yield Ask(search, "fetch", unread)))
+        if not pool.keys() >= set(unread):
+            pool |= by_id((yield Ask(search, "fetch", [id_ for id_ in others if id_ not in pool])))
+            ranked = rank(calibrator, bundle, embedding, pool, k=k, embed_model=model)
+        return described(pool, ranked, self.k, unique_documents=unique)
+
+    def _projected(self, embedding: list[float]) -> list[float]:
         projected = self.calibrator.project(embedding)
         if np.linalg.norm(projected) <= _NOTHING * np.linalg.norm(embedding):
-            projected = np.asarray(embedding)  # cosine of nothing is undefined; any order will do
-        words = self.calibrator.lexical_candidates(bundle.query_str)
-        return _Search(self._for_this_call(), replace(bundle, embedding=projected.tolist()), words)
+            return embedding  # cosine of nothing is undefined; any order will do
+        return [float(value) for value in projected]
 
     def _for_this_call(self) -> BaseRetriever:
         """The wrapped retriever, asking for the whole pool."""
@@ -170,26 +189,15 @@ class SkillSightRetriever(BaseRetriever):
             return wide
         return self._source
 
-    def _ranked(
-        self, bundle: QueryBundle, embedding: list[float], nodes: list[NodeWithScore]
-    ) -> list[NodeWithScore]:
+    def _warn_of_small_pool(self, n_nodes: int) -> None:
         asked_for_pool = isinstance(self._source, VectorStoreIndex | VectorIndexRetriever)
         if not (asked_for_pool or self._warned):
-            self._warned = warn_of_small_pool(self.calibrator, len(nodes), of=type(self).__name__)
-        return rank_nodes(
-            self.calibrator,
-            bundle,
-            embedding,
-            nodes,
-            k=self.k,
-            unique_documents=self.unique_documents,
-            embed_model=self._embed_model,
-        )
+            self._warned = warn_of_small_pool(self.calibrator, n_nodes, of=type(self).__name__)
 
 
 @dataclass(frozen=True)
 class _Search:
-    """One call of the wrapped retriever, and the request for what it did not find.
+    """What is asked of the wrapped retriever and of the store below it.
 
     Attributes
     ----------
@@ -197,41 +205,55 @@ class _Search:
         The wrapped one.
     bundle : QueryBundle
         With the projected query.
-    words : list of str
-        Ids of the candidates that the query's words bring.
     """
 
     retriever: BaseRetriever
     bundle: QueryBundle
-    words: list[str]
+
+    def search(self) -> list[NodeWithScore]:
+        return self.retriever.retrieve(self.bundle)
+
+    async def asearch(self) -> list[NodeWithScore]:
+        # Most stores only pretend to be asynchronous and would hold up the event loop.
+        if self._is_async:
+            return await self.retriever.aretrieve(self.bundle)
+        return await asyncio.to_thread(self.search)
 
     @property
-    def adapter(self) -> Adapter:
+    def can_fetch(self) -> bool:
+        """Whether nodes can be read by their ids."""
+        return self._adapter.can_fetch
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the retriever may return some of the nodes only."""
+        own = self.retriever
+        return isinstance(own, VectorIndexRetriever) and any(
+            (own._filters, own._node_ids, own._doc_ids, own._kwargs)
+        )
+
+    def fetch(self, ids: list[str]) -> list[NodeWithScore]:
+        """Those of the nodes that the retriever may return, by one request."""
+        if not ids or not isinstance(self.retriever, VectorIndexRetriever):
+            return []
+        return self._adapter.fetch(self.retriever, self.bundle, ids)
+
+    async def afetch(self, ids: list[str]) -> list[NodeWithScore]:
+        if not ids or not isinstance(self.retriever, VectorIndexRetriever):
+            return []
+        if self._is_async:
+            return await self._adapter.afetch(self.retriever, self.bundle, ids)
+        return await asyncio.to_thread(self.fetch, ids)
+
+    @property
+    def _adapter(self) -> Adapter:
         if isinstance(self.retriever, VectorIndexRetriever):
             return adapter_of(self.retriever._vector_store)
         return Adapter()
 
     @property
-    def is_async(self) -> bool:
+    def _is_async(self) -> bool:
         retriever, defined_by = self.retriever, defining_class(self.retriever, "_aretrieve")
         if isinstance(retriever, VectorIndexRetriever) and defined_by is VectorIndexRetriever:
-            return self.adapter.is_async(retriever._vector_store)
+            return self._adapter.is_async(retriever._vector_store)
         return defined_by is not BaseRetriever
-
-    def run(self) -> list[NodeWithScore]:
-        found = self.retriever.retrieve(self.bundle)
-        missing = self._missing(found)
-        if missing and isinstance(self.retriever, VectorIndexRetriever):
-            found = found + self.adapter.fetch(self.retriever, self.bundle, missing)
-        return found
-
-    async def arun(self) -> list[NodeWithScore]:
-        found = await self.retriever.aretrieve(self.bundle)
-        missing = self._missing(found)
-        if missing and isinstance(self.retriever, VectorIndexRetriever):
-            found = found + await self.adapter.afetch(self.retriever, self.bundle, missing)
-        return found
-
-    def _missing(self, found: list[NodeWithScore]) -> list[str]:
-        there = {hit.node.node_id for hit in found}
-        return [id_ for id_ in self.words if id_ not in there]

@@ -12,6 +12,8 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from skillsight_core import RankedSkill, SkillSight, SkillSightWarning
 from skillsight_llamaindex._encoder import LlamaIndexEncoder
 
+Pool = dict[str, NodeWithScore]
+
 _ADDED = ["retrieval_score", "skillsight"]  # keys of metadata, kept from language models
 
 
@@ -20,22 +22,27 @@ def node_text(node: BaseNode) -> str:
     return node.get_content(metadata_mode=MetadataMode.EMBED)
 
 
-def rank_nodes(
+def by_id(nodes: Sequence[NodeWithScore]) -> Pool:
+    """Nodes by their ids; of those with one id the first counts."""
+    return {hit.node.node_id: hit for hit in reversed(nodes)}
+
+
+def rank(
     calibrator: SkillSight,
     bundle: QueryBundle,
     embedding: Sequence[float],
-    nodes: Sequence[NodeWithScore],
+    pool: Pool,
+    others: Sequence[str] = (),
     *,
-    k: int,
-    unique_documents: bool,
+    k: int | None,
     embed_model: BaseEmbedding | None,
-) -> list[NodeWithScore]:
-    """The k best of a pool, best first; of nodes with one id the first counts.
+) -> list[RankedSkill]:
+    """The k best of a pool, or all, best first.
 
     Nodes that the calibrator does not know are scored from their own text and embedding. Those
-    without an embedding are embedded by one batched call where there is a model.
+    without an embedding are embedded by one batched call where there is a model. ``others`` are
+    candidates whose nodes have not been read; the calibrator knows them.
     """
-    pool = {hit.node.node_id: hit for hit in reversed(nodes)}
     guests = {id_: hit.node for id_, hit in pool.items() if id_ not in calibrator}
     texts = {id_: node_text(node) for id_, node in guests.items()}
     vectors = {id_: node.embedding for id_, node in guests.items()}
@@ -43,14 +50,21 @@ def rank_nodes(
     if bare and embed_model is not None:
         encoded = LlamaIndexEncoder(embed_model).encode([texts[id_] for id_ in bare])
         vectors.update(zip(bare, encoded.tolist(), strict=True))
-    ranked = calibrator.score_candidates(
+    ids = [*pool, *others]
+    return calibrator.score_candidates(
         bundle.query_str,
         embedding,
-        list(pool),
-        texts=[texts.get(id_) for id_ in pool],
-        embeddings=[vectors.get(id_) for id_ in pool],
-        k=None if unique_documents else k,  # how many nodes a document has, only the nodes tell
+        ids,
+        texts=[texts.get(id_) for id_ in ids],
+        embeddings=[vectors.get(id_) for id_ in ids],
+        k=k,
     )
+
+
+def described(
+    pool: Pool, ranked: Sequence[RankedSkill], k: int, *, unique_documents: bool
+) -> list[NodeWithScore]:
+    """The first k as new nodes with the reasons for their place."""
     found = [(pool[skill.id], skill) for skill in ranked]
     if unique_documents:
         found = list(_first_of_documents(found))

@@ -10,7 +10,7 @@ import copy
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from llama_index.core import VectorStoreIndex
@@ -27,6 +27,8 @@ _PAGE = 1000  # nodes; Chroma and the databases below it limit how much one requ
 
 class Adapter:
     """A store of which nothing is known: it brings what it finds, and no more."""
+
+    can_fetch: ClassVar[bool] = False
 
     def pages(self, index: VectorStoreIndex) -> Iterator[Page]:
         """Every node of an index with its vector."""
@@ -58,6 +60,8 @@ class Adapter:
 class SimpleAdapter(Adapter):
     """Vectors in a dictionary, nodes in the docstore."""
 
+    can_fetch = True
+
     def pages(self, index: VectorStoreIndex) -> Iterator[Page]:
         vectors = index.vector_store.data.embedding_dict  # type: ignore[attr-defined]
         ids = [id_ for id_ in index.index_struct.nodes_dict.values() if id_ in vectors]
@@ -75,6 +79,8 @@ class SimpleAdapter(Adapter):
 
 class ChromaAdapter(Adapter):
     """A collection, which is read by pages."""
+
+    can_fetch = True
 
     def pages(self, index: VectorStoreIndex) -> Iterator[Page]:
         collection = index.vector_store.client
@@ -102,6 +108,8 @@ class ChromaAdapter(Adapter):
 
 class QdrantAdapter(Adapter):
     """A collection of points."""
+
+    can_fetch = True
 
     def pages(self, index: VectorStoreIndex) -> Iterator[Page]:
         store: Any = index.vector_store
@@ -149,6 +157,8 @@ class QdrantAdapter(Adapter):
 
 class FaissAdapter(Adapter):
     """Vectors in an index of numbers, nodes in the docstore."""
+
+    can_fetch = True
 
     def pages(self, index: VectorStoreIndex) -> Iterator[Page]:
         labels = {id_: label for label, id_ in self._labels(index).items()}

@@ -185,6 +185,29 @@ def test_deleted_nodes_never_come_back(store: str) -> None:
     assert node_id(7) not in ids(hits)
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_of_what_words_alone_bring_only_the_returned_is_read(
+    filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index("chroma", make_nodes(), hash_embedding())
+    filters = MetadataFilters(filters=[MetadataFilter(key="team", value="red")])
+    search = {"filters": filters} if filtered else {}
+    retriever = SkillSightRetriever.from_index(index, k=1, pool_size=10, search_kwargs=search)
+    collection = type(index.vector_store.client)
+    get, asked = collection.get, []
+
+    def counted(self: Any, ids: list[str], **arguments: Any) -> Any:
+        asked.append(len(ids))
+        return get(self, ids=ids, **arguments)
+
+    monkeypatch.setattr(collection, "get", counted)
+    elsewhere = HashEncoder().encode(["something else"])[0].tolist()
+    hits = retriever.retrieve(QueryBundle("rare7 w1 w2 w3", embedding=elsewhere))
+    assert ids(hits) == [node_id(7)]
+    # With a filter only the store knows which of them pass.
+    assert [n > 1 for n in asked] == [filtered]
+
+
 @pytest.mark.parametrize("store", STORES)
 def test_inserted_nodes_are_found_at_the_next_call_with_one_warning(store: str) -> None:
     index = make_index(store, make_nodes(), hash_embedding())

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from typing import Any, TypeVar
-
-from langchain_core.embeddings import Embeddings
 
 Result = TypeVar("Result")
 
@@ -48,12 +46,3 @@ def _advance(steps: Steps[Result], answer: Any) -> tuple[Ask | None, Result | No
         return steps.send(answer), None
     except StopIteration as end:  # which no thread may raise
         return None, end.value
-
-
-def embedded(
-    embeddings: Embeddings, texts: Iterable[str], vectors: dict[str, list[float]]
-) -> Steps[None]:
-    """Add the vectors of texts that are not there yet, by one call."""
-    new = sorted(set(texts).difference(vectors))
-    if new:
-        vectors.update(zip(new, (yield Ask(embeddings, "embed_documents", new)), strict=True))
