@@ -199,9 +199,9 @@ def test_of_what_words_alone_bring_only_the_returned_is_read(
 
     monkeypatch.setattr(collection, "get", counted)
     elsewhere = HashEncoder().encode(["something else"])[0].tolist()
-    hits = retriever.retrieve(QueryBundle("rare7 w1", embedding=elsewhere))
+    hits = retriever.retrieve(QueryBundle("rare7 when", embedding=elsewhere))
     assert ids(hits) == [node_id(7)]
-    assert len(retriever.calibrator.lexical_candidates("rare7 w1")) == 10
+    assert len(retriever.calibrator.lexical_candidates("rare7 when")) == 10
     assert asked == [1]
 
 
