@@ -306,7 +306,7 @@ class SkillSight(Learner):
         return ranking.result(ranked, place)
 
     def lexical_candidates(self, query: str) -> list[str]:
-        """Ids of the ``pool_size`` skills with the most lexical evidence, best first, for hosts.
+        """Ids of the ``pool_size`` skills with the most lexical evidence, in any order, for hosts.
 
         A host that searches its own store with ``project(query_embedding)`` unites what it finds
         with these before `score_candidates`; the two together are what `rank` ranks. Empty where

@@ -108,16 +108,19 @@ class Ranking:
         sure, close = rows[is_sure], rows[~is_sure]
         exact = _inner(self.library.embeddings(close), self.projected)
         digests = self.library.digests
-        first = best(exact, size - len(sure), lambda at: digests[close[at]])
+        first = greatest(exact, size - len(sure), lambda at: digests[close[at]])
         return np.concatenate([sure, close[first]])
 
     def lexical_rows(self, allowed: NDArray[np.bool_]) -> Rows:
-        """Rows of the K best by BM25, best first; those whose name the query is before all."""
-        values = np.where(allowed, self.evidence.leaders, 0.0)
-        values[self.named[allowed[self.named]]] = np.inf
+        """Rows of the K best by BM25, those whose name the query is before all."""
+        values = self.evidence.leaders
+        if len(self.named):
+            values = values.copy()
+            values[self.named] = np.inf
         rows = np.flatnonzero(values > 0)
+        rows = rows[allowed[rows]]
         digests = self.library.digests
-        return rows[best(values[rows], self.options.pool_size, lambda at: digests[rows[at]])]
+        return rows[greatest(values[rows], self.options.pool_size, lambda at: digests[rows[at]])]
 
     def order(self, rows: Rows) -> Ranked:
         """Score the rows, which are ascending, against each other and put the best first.
@@ -203,20 +206,20 @@ class Ranking:
         )
 
 
-def best(
-    values: NDArray[np.floating],
-    size: int,
-    ties: Callable[[Rows], NDArray[np.integer]] = lambda places: places,
+def greatest(
+    values: NDArray[np.floating], size: int, ties: Callable[[Rows], NDArray[np.integer]]
 ) -> Rows:
-    """Positions of the greatest values, best first; equal ones by their ``ties``, then by position.
+    """Positions of the greatest values, in any order; of equal ones those with the least ``ties``.
 
     Candidates that tie are told apart by what they are (their digests), not by where they stand:
     a library that was read in another order has the same ones.
     """
-    places = np.arange(len(values))
-    if size < len(values):
-        border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
-        places = np.flatnonzero(values >= border)
+    if size >= len(values):
+        return np.arange(len(values))
+    border = np.partition(values, len(values) - size)[len(values) - size] if size else np.inf
+    places = np.flatnonzero(values >= border)
+    if len(places) == size:
+        return places
     return places[np.lexsort((ties(places), -values[places]))[:size]]
 
 

@@ -14,7 +14,7 @@ from skillsight_core._background import Floats
 from skillsight_core._encoders import Encoder
 from skillsight_core._estimator import SkillSight
 from skillsight_core._fusion import z_scores
-from skillsight_core._ranking import best
+from skillsight_core._ranking import greatest
 from skillsight_core._validation import check_embeddings
 from skillsight_core.evaluation._baselines import AllButTheTop, Bm25, reciprocal_rank_fusion
 from skillsight_core.evaluation._benchmark import Benchmark
@@ -87,7 +87,8 @@ class Setting:
 
     def best(self, scores: NDArray[np.floating]) -> Ranking:
         """The documents with the best of n scores, ``depth`` of them; -inf is not found at all."""
-        rows = best(scores, self.depth)
+        rows = greatest(scores, self.depth, lambda places: places)
+        rows = rows[np.lexsort((rows, -scores[rows]))]
         found = rows[scores[rows] > -np.inf]
         return [(self.benchmark.ids[row], float(scores[row])) for row in found.tolist()]
 
@@ -162,7 +163,7 @@ def _bm25_sbc(setting: Setting) -> Rank:
     projected = fitted.project(setting.query_embeddings)
 
     def one(query: str, semantic: NDArray[np.floating]) -> Ranking:
-        rows = best(semantic, fitted.pool_size)
+        rows = greatest(semantic, fitted.pool_size, lambda places: places)
         lexical = np.maximum(z_scores(index.scores(query)[rows]), 0.0)
         scores = np.full(len(semantic), -np.inf)
         scores[rows] = z_scores(semantic[rows].astype(np.float64)) + lexical
