@@ -23,7 +23,7 @@ check: .venv/dev.stamp ## format, lint and types, as CI checks them
 	$(BIN)/mypy
 
 bench: .venv/dev.stamp ## ratios of time, measured side by side
-	@for script in core_query library_scale langchain_overhead tool_tokens; do \
+	@for script in core_query library_scale langchain_overhead llamaindex_overhead tool_tokens; do \
 		echo "== $$script" && $(BIN)/python -m tests.benchmarks.$$script || exit 1; done
 
 results: .venv/dev.stamp ## measure every method on ../shared/data and write examples/results

@@ -4,7 +4,7 @@
 
 Both rank the same vectors in one process, alternating query by query, so that the ratio holds on
 any machine although the times do not. Uses the 24,886 skills of ../shared/data where they are, and
-else as many made of random words.
+else as many made of random words; then four times as many, each skill with three near copies.
 """
 
 from __future__ import annotations
@@ -41,6 +41,16 @@ def corpus() -> tuple[list[str], np.ndarray, str]:
     return texts, HashEncoder(384).encode(texts), "25,000 texts of random words"
 
 
+def with_copies(texts: list[str], vectors: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Four times as many skills: the same texts, with vectors close by."""
+    random = np.random.default_rng(2)
+    copies = [vectors]
+    for _ in range(3):
+        noise = 0.05 * random.standard_normal(vectors.shape, dtype=np.float32)
+        copies.append((vectors + noise) / np.linalg.norm(vectors + noise, axis=1, keepdims=True))
+    return texts * 4, np.concatenate(copies)
+
+
 def queries(texts: list[str], vectors: np.ndarray) -> tuple[list[str], np.ndarray]:
     """A dozen words from the middle of some texts, with the vectors of others near them."""
     random = np.random.default_rng(1)
@@ -72,22 +82,34 @@ def seconds(work: Callable[[], object]) -> float:
 def main() -> None:
     texts, vectors, name = corpus()
     asked, points = queries(texts, vectors)
-    print(f"{name}: {vectors.shape[0]:,} x {vectors.shape[1]}, {QUERIES} queries, k = 3")
-    for label, estimator in (("default", SkillSight()), ("published", SkillSight.paper())):
-        fitted = estimator.fit(texts, vectors, list(map(str, range(len(texts)))))
-        rounds = [
-            (
-                seconds(partial(dense_by_partition, vectors, point, 3)),
-                seconds(partial(dense_by_sorting, vectors, point, 3)),
-                seconds(partial(fitted.rank, query, point, k=3)),
-            )
-            for query, point in list(zip(asked, points, strict=True)) * ROUNDS
-        ]
-        partition, sorting, ours = np.median(rounds, axis=0)
-        print(
-            f"{label:10s} ratio {ours / partition:.2f} to the product and a partition, "
-            f"{ours / sorting:.2f} to the product and a sort"
+    print(f"{name}, {QUERIES} queries, k = 3")
+    for library in ((texts, vectors), with_copies(texts, vectors)):
+        for label, estimator in (("default", SkillSight()), ("published", SkillSight.paper())):
+            measure(label, estimator, *library, asked, points)
+
+
+def measure(
+    label: str,
+    estimator: SkillSight,
+    texts: list[str],
+    vectors: np.ndarray,
+    asked: list[str],
+    points: np.ndarray,
+) -> None:
+    fitted = estimator.fit(texts, vectors, list(map(str, range(len(texts)))))
+    rounds = [
+        (
+            seconds(partial(dense_by_partition, vectors, point, 3)),
+            seconds(partial(dense_by_sorting, vectors, point, 3)),
+            seconds(partial(fitted.rank, query, point, k=3)),
         )
+        for query, point in list(zip(asked, points, strict=True)) * ROUNDS
+    ]
+    partition, sorting, ours = np.median(rounds, axis=0)
+    print(
+        f"{len(texts):7,} x {vectors.shape[1]} {label:10s} ratio {ours / partition:.2f} to the "
+        f"product and a partition, {ours / sorting:.2f} to the product and a sort"
+    )
 
 
 if __name__ == "__main__":
