@@ -64,9 +64,9 @@ class Evidence:
         if specific:
             kept = np.flatnonzero(~library.statistics.is_generic(df))
             distinct, numbers, df = [distinct[i] for i in kept], numbers[kept], df[kept]
-        # In steps of 2**-40, so that sums are exact in any order: rows with the same words have
+        # In steps of 2**-32, so that sums are exact in any order: rows with the same words have
         # the same coverage, none has more than those with all of them, and theirs is exactly 1.
-        weights = np.rint(library.statistics.weight(df, beta) * 2.0**40) / 2.0**40
+        weights = np.rint(library.statistics.weight(df, beta) * 2.0**32) / 2.0**32
         return cls(library, tuple(distinct), numbers, df, weights)
 
     @cached_property

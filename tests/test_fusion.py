@@ -28,6 +28,8 @@ def test_z_scores_use_the_deviation_of_the_population():
     # mean 2, deviations -1, 0, 1; population variance 2 / 3
     expected = [-math.sqrt(1.5), 0.0, math.sqrt(1.5)]
     np.testing.assert_allclose(z_scores(np.array([1.0, 2.0, 3.0])), expected)
+    rows = np.array([[10.0, 20.0, 30.0], [5.0, 5.0, 5.0]])
+    np.testing.assert_allclose(z_scores(rows), [expected, [0.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [0.1] * 7, [1e6 + 0.1] * 3, [0.1, 0.1 + 1e-16]])

@@ -458,6 +458,15 @@ def test_full_coverage_is_exactly_one():
         assert ss.score_candidates(text, embed(text), [id_])[0].lexical == 1.0
 
 
+def test_full_coverage_is_exactly_one_for_a_query_of_thousands_of_words():
+    long = " ".join(f"own{i}" for i in range(5000))
+    texts = [*made(60).texts, long, f"{long} and more"]
+    ss = of_texts(texts).fit()
+    first, second, third = ss.rank(long, embed(long), k=3)
+    assert first.lexical == second.lexical == 1.0
+    assert third.lexical < 1.0
+
+
 # -- candidates from outside ---------------------------------------------------------------------
 
 
