@@ -72,8 +72,7 @@ Tried besides, each by the same measure while the default was being chosen, and 
   left to win: 0.2 above the default in MRR. What decides beyond is not in these features.
 - U, the bound on breadth, as the 99th percentile itself: 5 lost where a few hundred long skills
   stand among 25,000 short ones. At three times it, a text stuffed with the words of fifty skills
-  enters the first three of 0 to 14 % of queries; at twice it, of at most 0.7 %; without a bound, of
-  7 to 92 %.
+  enters the first three of up to 14 % of the queries, without a bound of up to 92 %.
 """
 
 STUFFED = """
@@ -86,9 +85,12 @@ queries of any run ({run}).
 TEMPLATE = "This skill helps the agent to do the task well; use it when the user asks for help."
 TEMPLATED = """## A template sentence before every text
 
-"{template}" before each of the 168 example texts should leave the first three of the 112 queries as
-they are. The words nearly do, since those of the template stop to discriminate; the vectors, made
-anew, do not, as plain cosine shows.
+Before each of the 168 example texts:
+
+> {template}
+
+It should leave the first three of the 112 queries as they are. The words nearly do, since those of
+the template stop to discriminate; the vectors, made anew, do not, as plain cosine shows.
 """
 
 NOT_REACHED = """
