@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillsight_core import SkillSight, SkillSightWarning
+from skillsight_core import SkillSight, SkillSightWarning, _evidence
 from skillsight_core._fusion import FUSIONS
 from tests.conftest import ours
 from tests.libraries import (
@@ -465,6 +465,24 @@ def test_full_coverage_is_exactly_one_for_a_query_of_thousands_of_words():
     first, second, third = ss.rank(long, embed(long), k=3)
     assert first.lexical == second.lexical == 1.0
     assert third.lexical < 1.0
+
+
+@both_fusions
+def test_common_words_score_like_all_others(fusion, monkeypatch):
+    """They are looked up in another way, over segments and removed skills as well."""
+    library = made(120)
+    ss = library.take(range(70)).fit(fusion=fusion)
+    ss.add(*library.take(range(70, 100))).add(*library.take(range(100, 120)))
+    ss.remove(library.ids[60:75])
+    asked = queries(12)
+    expected = [ss.rank(query, embed(query), k=120) for query in asked]
+    monkeypatch.setattr(_evidence, "_MANY", 3)
+    monkeypatch.setattr(_evidence, "_COMMON", 1 / 40)
+    for query, usual in zip(asked, expected, strict=True):
+        hits = ss.rank(query, embed(query), k=120)
+        assert ids(hits) == ids(usual)
+        np.testing.assert_allclose(numbers(hits), numbers(usual), atol=1e-9)
+    assert len(ss.lexical_candidates(WORDS[0])) == 0  # in many skills: it brings none
 
 
 # -- candidates from outside ---------------------------------------------------------------------
