@@ -85,7 +85,7 @@ def main() -> None:
     model = ScriptedModel(
         script={
             "do it": "weather__get_forecast",
-            "now create a Jira issue about the broken login": "jira__jira_create_issue",
+            "now create a Jira issue: the login is broken": "jira__jira_create_issue",
             "brew an espresso": "kitchen__brew_coffee",
         }
     )
@@ -112,7 +112,7 @@ def main() -> None:
 
     say("What will the weather forecast be for Paris?")
     say("do it")
-    say("now create a Jira issue about the broken login")
+    say("now create a Jira issue: the login is broken")
 
     def brew(**arguments: Any) -> str:
         return "kitchen__brew_coffee: one espresso"

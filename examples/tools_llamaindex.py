@@ -21,7 +21,7 @@ from skillsight_llamaindex import SkillSightToolRetriever
 
 SCRIPT = {
     "do it": "weather__get_forecast",
-    "now create a Jira issue about the broken login": "jira__jira_create_issue",
+    "now create a Jira issue: the login is broken": "jira__jira_create_issue",
     "brew an espresso": "kitchen__brew_coffee",
 }
 
@@ -87,7 +87,7 @@ async def main() -> None:
 
     await say("What will the weather forecast be for Paris?")
     await say("do it")
-    await say("now create a Jira issue about the broken login")
+    await say("now create a Jira issue: the login is broken")
 
     coffee = catalogue.Entry(
         "kitchen__brew_coffee",
