@@ -105,12 +105,19 @@ class Chroma(Store):
     async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
         return await asyncio.to_thread(self.search, vector, k, **options)
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
+        """Ask for all that pass: by id, Chroma looks at the conditions of each for milliseconds."""
         found = self.vectorstore.get(
-            ids=list(ids),
-            where=options.get("filter"),
-            where_document=options.get("where_document"),
+            where=options.get("filter"), where_document=options.get("where_document"), include=[]
         )
+        return dict.fromkeys(set(ids).intersection(found["ids"]))
+
+    async def apassing(self, ids: Sequence[str], **options: Any) -> Found:
+        return await asyncio.to_thread(self.passing, ids, **options)
+
+    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
+        """Those that exist; that they pass, `search` or `passing` has said."""
+        found = self.vectorstore.get(ids=list(ids))
         columns = (found["ids"], found["documents"], found["metadatas"])
         return [
             Document(id=id_, page_content=text, metadata=metadata or {})

@@ -187,8 +187,9 @@ class SkillSightRetriever(BaseRetriever):
             lexical = [i for i in calibrator.lexical_candidates(query) if i not in semantic]
         if conditions:
             unseen = [id_ for id_ in lexical if id_ not in found]
-            gone = yield from _bring(store, unseen, found, options)
-            lexical = [id_ for id_ in lexical if id_ not in gone]
+            passing: Found = (yield Ask(store, "passing", unseen, **options)) if unseen else {}
+            found |= passing
+            lexical = [id_ for id_ in lexical if id_ in found]
 
         # Documents that came later are scored from their texts.
         new = [id_ for id_, doc in found.items() if doc is None and id_ not in calibrator]

@@ -40,7 +40,7 @@ class Store(ABC):
         The store.
     """
 
-    # Search arguments under which `fetch` returns what a search could have returned.
+    # Search arguments under which `passing` returns what a search could have returned.
     conditions: ClassVar[frozenset[str]] = frozenset({"filter"})
 
     def __init__(self, vectorstore: VectorStore) -> None:
@@ -60,6 +60,13 @@ class Store(ABC):
 
     async def afetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
         return await asyncio.to_thread(self.fetch, ids, **options)
+
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
+        """What `fetch` returns; a store may leave the documents to be fetched."""
+        return {**by_id(self.fetch(ids, **options))}
+
+    async def apassing(self, ids: Sequence[str], **options: Any) -> Found:
+        return {**by_id(await self.afetch(ids, **options))}
 
     def can_fetch(self, options: dict[str, Any]) -> bool:
         return self.conditions.issuperset(options)
