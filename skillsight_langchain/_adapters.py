@@ -106,7 +106,7 @@ class Chroma(Store):
         return await asyncio.to_thread(self.search, vector, k, **options)
 
     def passing(self, ids: Sequence[str], **options: Any) -> Found:
-        """Ask for all that pass: by id, Chroma looks at the conditions of each for milliseconds."""
+        """Ask for all that pass: by id, Chroma takes milliseconds to look at each."""
         found = self.vectorstore.get(
             where=options.get("filter"), where_document=options.get("where_document"), include=[]
         )
@@ -191,13 +191,14 @@ class Qdrant(Store):
     def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
         from qdrant_client import models
 
+        store = self.vectorstore
         # An id is a UUID or a number, and a number is no str here.
         native = [int(id_) if id_.isdigit() else id_ for id_ in ids]
-        must: list[Any] = [models.HasIdCondition(has_id=native)]
-        if options.get("filter") is not None:
-            must.append(options["filter"])
-        points, _ = self._scroll(limit=len(ids), scroll_filter=models.Filter(must=must))
-        store = self.vectorstore
+        if options.get("filter") is None:
+            points = store.client.retrieve(store.collection_name, native)
+        else:
+            must = [models.HasIdCondition(has_id=native), options["filter"]]
+            points, _ = self._scroll(limit=len(ids), scroll_filter=models.Filter(must=must))
         keys = (store.collection_name, store.content_payload_key, store.metadata_payload_key)
         return [store._document_from_point(point, *keys) for point in points]
 
