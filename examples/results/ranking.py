@@ -97,7 +97,7 @@ NOT_REACHED = """
 ## Another embedding, other sets
 
 The same formula, unchanged, in MRR@10 (scripts that are not kept here; RRF and BM25 over the same
-candidates). These runs had a part, beside those above, in choosing the damping and in no other choice.
+candidates). These runs, beside those above, had a part in choosing the damping and in nothing else.
 "e5" is multilingual-e5-small in 4 bits, on the seven sets cut at 1,500 texts, alone and but for the
 text with 2,500 other skills: 13 runs. "Docstrings" are those of seven Python libraries, without the
 first sentence, which is the query; "examples" the example library whole and without bodies; both
