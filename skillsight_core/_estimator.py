@@ -42,7 +42,7 @@ class SkillSight(Learner):
         shorter ranking is always the beginning of a longer one.
     fusion : {"robust", "rectified"}, default "robust"
         How candidates are found and scored. "rectified" is the published formula to the letter;
-        "robust" did better on every set it was measured on (see ``examples/``).
+        "robust" did better on nearly every set it was measured on (see ``examples/results/``).
     background : {"low-idf", "high-idf", "all", "random", "none"}, default "low-idf"
         Which tokens span the background: the generic ones, or for ablation the others, all of
         them, as many drawn at random, none.

@@ -190,16 +190,16 @@ class Ranking:
         """Describe the one at this place, from 0."""
         at = int(ranked.order[place])
         row = int(ranked.rows[at])
-        has = self.evidence.matched(row)
-        tokens = self.evidence.tokens
+        has, tokens = self.evidence.matched(row), self.evidence.tokens
+        semantic_z, lexical_z = float(ranked.fused.semantic[at]), float(ranked.fused.lexical[at])
         return RankedSkill(
             id=self.library.id_at(row),
             rank=place + 1,
-            score=float(ranked.fused.score[at]),
+            score=semantic_z + max(lexical_z, 0.0),  # `fused.score` would add up all rows
             semantic=float(ranked.channels.semantic[at]),
             lexical=float(ranked.channels.coverage[at]),
-            semantic_z=float(ranked.fused.semantic[at]),
-            lexical_z=float(ranked.fused.lexical[at]),
+            semantic_z=semantic_z,
+            lexical_z=lexical_z,
             dense=float(ranked.channels.dense[at]),
             matched_tokens=tuple(t for t, m in zip(tokens, has, strict=True) if m),
             unmatched_tokens=tuple(t for t, m in zip(tokens, has, strict=True) if not m),

@@ -29,10 +29,11 @@ class InMemory(Store):
             columns = ("id", "text", "vector")
             yield Page(*([entry[column] for entry in entries] for column in columns))
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        found = self.vectorstore.get_by_ids(ids)
-        condition = options.get("filter")
-        return [document for document in found if condition is None or condition(document)]
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
+        return list(self.vectorstore.get_by_ids(ids))
+
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
+        return {**by_id(filter(options["filter"], self.fetch(ids)))}
 
     async def asearch(self, vector: list[float], k: int, **options: Any) -> Found:
         """Search as the store does, but in a thread and by shards.
@@ -49,7 +50,7 @@ class InMemory(Store):
         for start in range(0, len(ids), _SHARD):
             shard = ids[start : start + _SHARD]
             if options.get("filter") is not None:
-                shard = [document.id for document in self.fetch(shard, **options)]
+                shard = list(self.passing(shard, **options))
             entries = [self.vectorstore.store.get(id_) for id_ in shard]
             present = [entry for entry in entries if entry is not None]
             if present:
@@ -112,11 +113,7 @@ class Chroma(Store):
         )
         return dict.fromkeys(set(ids).intersection(found["ids"]))
 
-    async def apassing(self, ids: Sequence[str], **options: Any) -> Found:
-        return await asyncio.to_thread(self.passing, ids, **options)
-
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        """Those that exist; that they pass, `search` or `passing` has said."""
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
         found = self.vectorstore.get(ids=list(ids))
         columns = (found["ids"], found["documents"], found["metadatas"])
         return [
@@ -154,12 +151,15 @@ class FAISS(Store):
             return options
         return {"fetch_k": self.vectorstore.index.ntotal, **options}
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        found = self.vectorstore.get_by_ids(ids)
-        if options.get("filter") is None:
-            return list(found)
-        passes = self.vectorstore._create_filter_func(options["filter"])
-        return [document for document in found if passes(document.metadata)]
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
+        return list(self.vectorstore.get_by_ids(ids))
+
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
+        found = self.fetch(ids)
+        if options.get("filter") is not None:
+            passes = self.vectorstore._create_filter_func(options["filter"])
+            found = [document for document in found if passes(document.metadata)]
+        return {**by_id(found)}
 
 
 class Qdrant(Store):
@@ -188,17 +188,21 @@ class Qdrant(Store):
             if offset is None:
                 return
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
+        store = self.vectorstore
+        return self._documents(store.client.retrieve(store.collection_name, _native(ids)))
+
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
         from qdrant_client import models
 
-        store = self.vectorstore
-        # An id is a UUID or a number, and a number is no str here.
-        native = [int(id_) if id_.isdigit() else id_ for id_ in ids]
         if options.get("filter") is None:
-            points = store.client.retrieve(store.collection_name, native)
-        else:
-            must = [models.HasIdCondition(has_id=native), options["filter"]]
-            points, _ = self._scroll(limit=len(ids), scroll_filter=models.Filter(must=must))
+            return super().passing(ids)
+        must = [models.HasIdCondition(has_id=_native(ids)), options["filter"]]
+        points, _ = self._scroll(limit=len(ids), scroll_filter=models.Filter(must=must))
+        return {**by_id(self._documents(points))}
+
+    def _documents(self, points: Sequence[Any]) -> list[Document]:
+        store = self.vectorstore
         keys = (store.collection_name, store.content_payload_key, store.metadata_payload_key)
         return [store._document_from_point(point, *keys) for point in points]
 
@@ -210,6 +214,11 @@ class Qdrant(Store):
     def _vector_of(self, point: Any) -> Any:
         name = self.vectorstore.vector_name
         return point.vector[name] if isinstance(point.vector, dict) else point.vector
+
+
+def _native(ids: Sequence[str]) -> list[str | int]:
+    """Ids as Qdrant has them: a UUID, or a number that is no str."""
+    return [int(id_) if id_.isdigit() else id_ for id_ in ids]
 
 
 class PGVector(Store):
@@ -231,12 +240,19 @@ class PGVector(Store):
             vectors = [json.loads(v) if isinstance(v, str) else v for v in page["embeddings"]]
             yield Page(page["ids"], page["documents"], vectors)
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        return _pg_documents(self.vectorstore.get(ids=list(ids), where=options.get("filter")))
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
+        return _pg_documents(self.vectorstore.get(ids=list(ids)))
 
-    async def afetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        found = await self.vectorstore.aget(ids=list(ids), where=options.get("filter"))
-        return _pg_documents(found)
+    async def afetch(self, ids: Sequence[str]) -> list[Document]:
+        return _pg_documents(await self.vectorstore.aget(ids=list(ids)))
+
+    def passing(self, ids: Sequence[str], **options: Any) -> Found:
+        found = self.vectorstore.get(ids=list(ids), where=options["filter"])
+        return {**by_id(_pg_documents(found))}
+
+    async def apassing(self, ids: Sequence[str], **options: Any) -> Found:
+        found = await self.vectorstore.aget(ids=list(ids), where=options["filter"])
+        return {**by_id(_pg_documents(found))}
 
 
 def _pg_documents(found: dict[str, Any]) -> list[Document]:

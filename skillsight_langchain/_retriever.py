@@ -193,7 +193,7 @@ class SkillSightRetriever(BaseRetriever):
 
         # Documents that came later are scored from their texts.
         new = [id_ for id_, doc in found.items() if doc is None and id_ not in calibrator]
-        gone = yield from _bring(store, new, found, options)
+        gone = yield from _bring(store, new, found)
         pool = [id_ for id_ in pool if id_ not in gone]
         guests = guest_texts(calibrator, found)
         yield from embedded(model, guests.values(), self._vectors)
@@ -210,10 +210,10 @@ class SkillSightRetriever(BaseRetriever):
         # Nearly all exist, and only those that are returned are fetched.
         hits = best()
         while unseen := [hit.id for hit in hits if found.get(hit.id) is None]:
-            if not (gone := (yield from _bring(store, unseen, found, options))):
+            if not (gone := (yield from _bring(store, unseen, found))):
                 break
             others = [id_ for id_ in lexical if id_ not in found and id_ not in gone]
-            gone |= yield from _bring(store, others, found, options)
+            gone |= yield from _bring(store, others, found)
             pool = [id_ for id_ in pool if id_ not in gone]
             lexical = [id_ for id_ in lexical if id_ not in gone]
             hits = best()
@@ -235,9 +235,9 @@ def _model(vectorstore: VectorStore, embeddings: Embeddings | None) -> Embedding
     return model.embeddings if isinstance(model, SkillSightEmbeddings) else model
 
 
-def _bring(store: Store, ids: list[str], found: Found, options: dict[str, Any]) -> Steps[set[str]]:
+def _bring(store: Store, ids: list[str], found: Found) -> Steps[set[str]]:
     """Fetch documents into what was found; the ids of those that the store does not have."""
-    fetched = by_id((yield Ask(store, "fetch", ids, **options))) if ids else {}
+    fetched = by_id((yield Ask(store, "fetch", ids))) if ids else {}
     gone = set(ids).difference(fetched)
     for id_ in gone:
         found.pop(id_, None)

@@ -55,18 +55,18 @@ class Store(ABC):
         """Everything that the store holds."""
 
     @abstractmethod
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        """Those of these documents that exist and pass the conditions of a search, in any order."""
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
+        """Those of these documents that exist, in any order."""
 
-    async def afetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
-        return await asyncio.to_thread(self.fetch, ids, **options)
+    async def afetch(self, ids: Sequence[str]) -> list[Document]:
+        return await asyncio.to_thread(self.fetch, ids)
 
     def passing(self, ids: Sequence[str], **options: Any) -> Found:
-        """What `fetch` returns; a store may leave the documents to be fetched."""
-        return {**by_id(self.fetch(ids, **options))}
+        """Those that exist and pass the `conditions` of a search; here there are none."""
+        return {**by_id(self.fetch(ids))}
 
     async def apassing(self, ids: Sequence[str], **options: Any) -> Found:
-        return {**by_id(await self.afetch(ids, **options))}
+        return await asyncio.to_thread(self.passing, ids, **options)
 
     def can_fetch(self, options: dict[str, Any]) -> bool:
         return self.conditions.issuperset(options)
@@ -95,7 +95,7 @@ class OtherStore(Store):
             "were added to it, or wrap its embeddings with SkillSightEmbeddings"
         )
 
-    def fetch(self, ids: Sequence[str], **options: Any) -> list[Document]:
+    def fetch(self, ids: Sequence[str]) -> list[Document]:
         try:
             found: list[Document] = self.vectorstore.get_by_ids(ids)
         except NotImplementedError:
