@@ -9,6 +9,7 @@ import pytest
 
 from skillsight_core import SkillSight, SkillSightWarning
 from skillsight_langchain import SkillSightRetriever
+from skillsight_langchain._scoring import by_id
 from tests.conftest import ours
 from tests.fakes import HashEncoder
 from tests.langchain.conftest import (
@@ -245,6 +246,28 @@ def test_what_chroma_deletes_is_not_returned(gone, make_store, monkeypatch):
     found = ids(retriever.invoke("item17"))
     assert len(found) == 5
     assert set(found) <= set(ids(kept))
+
+
+@one_of_each
+def test_where_a_deleted_document_would_win_no_deleted_one_counts(kind, make_store):
+    documents = library(300)
+    store = make_store(kind, documents)
+    retriever = SkillSightRetriever.from_vectorstore(store, pool_size=10, k=3)
+    core, gone = retriever.calibrator, set()
+    for number in (17, 42, 99):
+        query = " ".join(documents[number].page_content.split()[-4:])
+        embedding = ENCODER.encode([query])[0]
+        lexical = core.lexical_candidates(query)
+        assert retriever.invoke(query)[0].id == uuid_of(number)
+        gone |= {uuid_of(number), *lexical[::2]}
+        store.delete([id_ for id_ in gone if id_ in by_id(store.get_by_ids([id_]))])
+        nearest = by_id(store.similarity_search_by_vector(core.project(embedding).tolist(), k=10))
+        pool = dict.fromkeys([*nearest, *(id_ for id_ in lexical if id_ not in gone)])
+        expected = core.score_candidates(query, embedding, pool, k=3)
+        found = retriever.invoke(query)
+        assert ids(found) == [hit.id for hit in expected]
+        scores = [document.metadata["relevance_score"] for document in found]
+        np.testing.assert_allclose(scores, [hit.score for hit in expected], atol=1e-4)
 
 
 def test_a_chroma_entry_without_text_is_no_document(make_store):

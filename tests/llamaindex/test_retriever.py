@@ -185,6 +185,29 @@ def test_deleted_nodes_never_come_back(store: str) -> None:
     assert node_id(7) not in ids(hits)
 
 
+@pytest.mark.parametrize("store", ["chroma", "qdrant"])
+def test_what_a_filter_keeps_out_does_not_count_as_a_candidate(store: str) -> None:
+    nodes = make_nodes()
+    index = make_index(store, nodes, hash_embedding())
+    filters = MetadataFilters(filters=[MetadataFilter(key="team", value="red")])
+    retriever = SkillSightRetriever.from_index(
+        index, k=1, pool_size=10, search_kwargs={"filters": filters}
+    )
+    core, vectors = retriever.calibrator, HashEncoder().encode([node.text for node in nodes])
+    red = {node.node_id for node in nodes if node.metadata["team"] == "red"}
+    for query in ("rare7 w1 w2", "w3 w4 skill", "rare8 rare9 w5"):
+        embedding = HashEncoder().encode([query])[0]
+        nearest = np.argsort(-(vectors @ core.project(embedding)))
+        pool = [id_ for id_ in (nodes[i].node_id for i in nearest) if id_ in red][:10]
+        words = [id_ for id_ in core.lexical_candidates(query) if id_ in red]
+        expected = core.score_candidates(query, embedding, list(dict.fromkeys(pool + words)), k=1)
+        hits = retriever.retrieve(query)
+        assert ids(hits) == [hit.id for hit in expected]
+        np.testing.assert_allclose(
+            [hit.score for hit in hits], [hit.score for hit in expected], atol=1e-4
+        )
+
+
 def test_of_what_words_alone_bring_only_the_returned_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
